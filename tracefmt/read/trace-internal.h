@@ -87,8 +87,8 @@ struct tf_part {
 	int64_t offset; /* ns to add to CLOCK_MONOTONIC for the time since the start of the trace */
 	uint64_t lost_elsewhere;
 	struct tf_list object;	 /* struct sonde_trace_object by id */
-	double inside, outside; /* ticks: sums of what was measured ... */
-	unsigned ncosts;	/* ... so often */
+	double inside, outside; /* ticks */
+	bool measured;		/* they were */
 	struct sonde_trace_cost cost; /* what pub.cost points to */
 	struct tf_list code;	 /* struct sonde_trace_code, by address when all is read */
 	struct tf_list function; /* struct sonde_trace_function by id */

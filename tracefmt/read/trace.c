@@ -102,7 +102,7 @@ static enum sonde_trace_status open_thread(struct sonde_trace *t, struct tf_thre
 
 static void finish_cost(struct tf_part *part)
 {
-	double ns = part->timeline.hz > 0 && part->ncosts ? 1e9 / part->timeline.hz / part->ncosts : 0;
+	double ns = part->timeline.hz > 0 && part->measured ? 1e9 / part->timeline.hz : 0;
 
 	part->cost = (struct sonde_trace_cost){ part->inside * ns, part->outside * ns };
 	if (ns > 0 && part->cost.inside < MAX_COST && part->cost.outside < MAX_COST)

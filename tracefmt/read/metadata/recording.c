@@ -69,14 +69,17 @@ enum sonde_trace_status tf_read_recording(struct tf_line *r)
 	return status;
 }
 
-/* More than one is an average. */
+/* Of several the least: what else the machine had to do meanwhile makes it more. */
 enum sonde_trace_status tf_read_cost(struct tf_line *r)
 {
+	const double inside = (double)tf_line_number_or_0(r, "inside") * 1e-3, outside = (double)tf_line_number_or_0(r, "outside") * 1e-3;
 	struct tf_part *part = r->part;
 
-	part->inside += (double)tf_line_number_or_0(r, "inside") * 1e-3;
-	part->outside += (double)tf_line_number_or_0(r, "outside") * 1e-3;
-	part->ncosts++;
+	if (part->measured && inside + outside >= part->inside + part->outside)
+		return SONDE_TRACE_OK;
+	part->inside = inside;
+	part->outside = outside;
+	part->measured = true;
 	return SONDE_TRACE_OK;
 }
 
