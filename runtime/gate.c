@@ -19,7 +19,6 @@
 #include "runtime/thread.h"
 
 #define CALL_EVENTS 2 /* what a call whose wrapper does not run would have recorded */
-#define FRAME 1024 /* a wrapper's own, above where it closed the pool */
 
 /* struct rt_sigframe from its ucontext on, as words (Linux, asm/sigcontext.h). */
 #define UC_FLAGS 0
@@ -38,7 +37,7 @@ static int is_signal_frame(const uint64_t *uc, uint64_t top)
 	uint64_t here = (uint64_t)uc;
 
 	return uc[UC_FLAGS] <= 0xf && uc[UC_LINK] == 0 && (uc[UC_CS] & 0xffff) == 0x33 &&
-	       uc[UC_RSP] > here && uc[UC_RSP] <= top + FRAME && uc[UC_FPSTATE] > here &&
+	       uc[UC_RSP] > here && uc[UC_RSP] <= top + RT_WRAPPER_FRAME && uc[UC_FPSTATE] > here &&
 	       uc[UC_FPSTATE] < uc[UC_RSP] && (uc[UC_FPSTATE] & 15) == 0;
 }
 

@@ -20,6 +20,7 @@ static inline uint64_t rt_block_signals(void)
 }
 
 #define RT_ANOTHER_STACK (UINT64_C(1) << 23) /* what is so far above a frame is on another stack */
+#define RT_WRAPPER_FRAME 1024 /* a wrapper's own, above or below where it closed the pool */
 #define RT_SS_ONSTACK 1
 
 /* Is it the alternate signal stack that we are on? */

@@ -71,7 +71,8 @@ static void take(struct rt_thread *t, uint32_t i, uint64_t since)
 
 void rt_take_first(struct rt_thread *t)
 {
-	t->left = 0;
+	t->left = t->left_other = 0;
+	t->left_sp = 0;
 	take(t, 0, rt_tsc());
 }
 
@@ -90,20 +91,51 @@ static void publish(struct rt_thread *t, uint32_t i, uint64_t used)
 	rt_ring_doorbell();
 }
 
+/* Of a sub-buffer that has been left: has the interrupted record its first word, which is written last? */
+static int is_complete(const struct rt_thread *t, uint32_t i)
+{
+	const struct ring_sub *s = &t->ring->sub[i];
+
+	return s->used < rt_control()->sub_bytes && *(const uint64_t *)(sub_base(t, i) + s->used);
+}
+
 /*
- * The interrupted records are complete as soon as something is recorded above their handlers.  How
+ * Interrupted records are complete, or never will be, as soon as something is recorded above their handlers.  How
  * much of those sub-buffers is used is not known: up to the first zero word.
  */
 static void publish_left(struct rt_thread *t, uint64_t sp)
 {
 	struct ring_control *c = rt_control();
+	int above;
 
-	if (!t->left || sp <= t->left_sp)
+	if (!t->left)
 		return;
-	for (uint32_t i = 0; i < c->nsub; i++)
-		if (t->left & 1u << i)
-			publish(t, i, c->sub_bytes);
-	t->left = 0;
+	above = sp > t->left_sp && !(t->left_other && rt_on_signal_stack());
+	for (uint32_t i = 0; i < c->nsub; i++) {
+		if (!(t->left & 1u << i) || !(above || is_complete(t, i)))
+			continue;
+		t->left &= ~(1u << i);
+		publish(t, i, c->sub_bytes);
+	}
+	if (!t->left)
+		t->left_sp = t->left_other = 0;
+}
+
+/* The current one, by a handler that calls at @sp, or with a stale pool. */
+static void leave(struct rt_thread *t, uint64_t sp)
+{
+	const uint64_t closed = t->closed_sp;
+	uint64_t bound = sp;
+
+	t->ring->sub[t->sub].used = (uint32_t)(t->ptr - t->base);
+	t->left |= 1u << t->sub;
+	if (sp < closed && closed - sp <= RT_ANOTHER_STACK) {
+		bound = closed - RT_WRAPPER_FRAME;
+	} else if (rt_on_signal_stack()) {
+		t->left_other = 1;
+		return;
+	}
+	t->left_sp = bound > t->left_sp ? bound : t->left_sp;
 }
 
 /* Waits until sub-buffer @i is free; 0 when it will not be: no collector, or drop mode. */
@@ -232,8 +264,7 @@ int rt_step_over(struct rt_thread *t, uint64_t sp, uint64_t events)
 		rt_count_lost(t, events);
 		return 0;
 	}
-	t->left_sp = sp > t->left_sp || !t->left ? sp : t->left_sp;
-	t->left |= 1u << t->sub;
+	leave(t, sp);
 	take(t, next, since);
 	gap_here(t);
 	set_space(t, t->ptr, limit_for(t));

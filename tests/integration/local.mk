@@ -405,3 +405,4 @@ tests/programs/hot tests/programs/measured: PROGRAM_LIBS = -pthread
 tests/programs/hot: PROGRAM_LIBS = -pthread
 tests/programs/layouts tests/programs/sharing: PROGRAM_LIBS = -pthread
 tests/programs/hostile: PROGRAM_LIBS = -pthread -I$(top_srcdir)
+tests/programs/sigs tests/programs/sigs-static: PROGRAM_LIBS = -pthread

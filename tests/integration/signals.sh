@@ -28,7 +28,7 @@ check_signals()
 	fi
 }
 
-for stack in normal alt; do
+for stack in normal alt above; do
 	check_signals sigs $stack return
 	check_signals sigs $stack jump
 done

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * usage: sigs STACK WAY SIGNALS FILE: a timer of 10 kHz interrupts a loop of step(); the handler calls
- * note() and, every third time, step(). STACK is "normal" or "alt", WAY "return" or "jump": then
+ * note() and, every third time, step(). STACK is "normal" or "alt", or "above": a thread's whose stack lies below that of its
+ * handlers; WAY is "return" or "jump": then
  * every fifth handler leaves by siglongjmp. FILE gets how often note() and step() began, and how
  * often the handler jumped.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,7 +20,8 @@ static volatile long notes, jumps;
 static long steps;
 static volatile sig_atomic_t may_jump;
 static sigjmp_buf home;
-static char altstack[256 * 1024];
+/* The lower half is for a thread. */
+static char stacks[2][256 * 1024] __attribute__((aligned(4096)));
 
 /* Counts itself, in one instruction: a jump out of the call cannot come between. */
 OPAQUE int step(int i)
@@ -52,9 +55,9 @@ static void set_up(const char *stack)
 {
 	struct sigaction act = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
 	struct itimerval timer = { { 0, 100 }, { 0, 100 } };
-	stack_t ss = { .ss_sp = altstack, .ss_size = sizeof(altstack) };
+	stack_t ss = { .ss_sp = stacks[1], .ss_size = sizeof(stacks[1]) };
 
-	if (strcmp(stack, "alt") == 0) {
+	if (strcmp(stack, "normal") != 0) {
 		sigaltstack(&ss, NULL);
 		act.sa_flags |= SA_ONSTACK;
 	}
@@ -69,8 +72,9 @@ static void rest(void)
 		HIDE(i);
 }
 
-int main(int argc, char **argv)
+static void *run(void *arg)
 {
+	char **argv = arg;
 	long wanted = atol(argv[3]);
 	int jump = strcmp(argv[2], "jump") == 0;
 	struct itimerval off = { { 0, 0 }, { 0, 0 } };
@@ -92,5 +96,29 @@ int main(int argc, char **argv)
 	fprintf(f, "%ld %ld %ld\n", notes, steps, jumps);
 	fclose(f);
 	puts(!jump || jumps > wanted / 10 ? "enough" : "too few jumps");
+	return NULL;
+}
+
+static int run_above(char **argv)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t set;
+
+	if (pthread_attr_init(&attr) || pthread_attr_setstack(&attr, stacks[0], sizeof(stacks[0])) ||
+	    pthread_create(&thread, &attr, run, argv))
+		return 1;
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	return pthread_join(thread, NULL) != 0;
+}
+
+int main(int argc, char **argv)
+{
+	(void)argc;
+	if (strcmp(argv[1], "above") == 0)
+		return run_above(argv);
+	run(argv);
 	return 0;
 }
