@@ -34,11 +34,12 @@ exported()
 	python3 "$top_srcdir/tests/integration/exported.py" "$1" "$file" >exported || fail "$1"
 }
 
-# without_places: "NAME PLACE:LINE COUNT" of standard input as "NAME COUNT", added up.
+# without_places: "NAME PLACE COUNT" of standard input as "NAME COUNT", added up.  A place is a file and a line, or without debugging
+# information what allocations have: a function, or a library and an offset.
 without_places()
 {
 	awk '/=/ { print; next } # of a thread
-	     { n = $NF; sub(/( [^ ]+:[0-9]+)? [0-9]+$/, ""); sum[$0] += n }
+	     { n = $NF; sub(/( [^ ]+:[0-9]+)? [0-9]+$/, ""); sub(/^(malloc|calloc|realloc|free) [^ ]+$/, $1); sum[$0] += n }
 	     END { for (name in sum) print name, sum[name] }' | LC_ALL=C sort
 }
 
