@@ -41,7 +41,7 @@ static int is_signal_frame(const uint64_t *uc, uint64_t top)
 	       uc[UC_FPSTATE] < uc[UC_RSP] && (uc[UC_FPSTATE] & 15) == 0;
 }
 
-static int below_signal_frame(uint64_t sp, uint64_t top)
+int rt_below_signal_frame(uint64_t sp, uint64_t top)
 {
 	for (uint64_t p = (sp + 7) & ~UINT64_C(7); p + 8 * UC_WORDS <= top; p += 8)
 		if (is_signal_frame((const uint64_t *)p, top))
@@ -51,7 +51,7 @@ static int below_signal_frame(uint64_t sp, uint64_t top)
 
 int rt_in_handler(uint64_t sp, uint64_t top)
 {
-	if (sp < top && top - sp <= RT_ANOTHER_STACK && below_signal_frame(sp, top))
+	if (sp < top && top - sp <= RT_ANOTHER_STACK && rt_below_signal_frame(sp, top))
 		return 1;
 	return rt_on_signal_stack();
 }

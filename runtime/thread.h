@@ -44,7 +44,7 @@ struct rt_thread {
 	uint64_t base;		/* of the current sub-buffer */
 	uint32_t sub;		/* its index */
 	uint32_t left;		/* bit = index of a sub-buffer that an interrupted record is in */
-	uint64_t left_sp;	/* above it, no handler runs on the thread's stack that made us leave one ... */
+	uint64_t left_sp;	/* of those on the handlers' own stack: above it, none of these runs */
 	uint64_t room;		/* limit - 15: from there on 16 bytes do not fit; 0: no limit */
 	uint64_t counts;	/* in the ring; 0: there are none */
 	uint64_t shadow;	/* past the top entry of the shadow stack */
@@ -88,7 +88,9 @@ struct rt_thread {
 	uint64_t guest_frame;	/* rbp of the innermost sonde_rt_guest_enter */
 	uint64_t guest_inside;	/* 1: it is in the guest, or about to be, or has just been */
 	uint64_t stack; /* pages of its stack that can be read: the first one's number << 16 | how many */
-	uint64_t left_other;	/* ... and not 0: one does, or did, on the alternate stack */
+	uint32_t left_other;	/* of `left': by a handler on the alternate stack */
+	uint32_t left_unsure;	/* ... and where no handler was seen */
+	uint64_t left_top;	/* of all others: stack pointer of the outermost interrupted code */
 };
 
 _Static_assert(offsetof(struct rt_thread, owner) == SONDE_POOL_OWNER, "pool layout");
@@ -191,6 +193,8 @@ RT_HIDDEN struct rt_thread *rt_gate_open(uint64_t sp, uint64_t calls, uint64_t e
 
 /* gate.c: is there a signal's frame between @sp and @top, or is this the alternate signal stack? */
 RT_HIDDEN int rt_in_handler(uint64_t sp, uint64_t top);
+/* ... is there one?  All between must be readable. */
+RT_HIDDEN int rt_below_signal_frame(uint64_t sp, uint64_t top);
 
 /* registry.c: threads, pools and rings of this process.  All with signals blocked. */
 

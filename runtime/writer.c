@@ -13,6 +13,7 @@
 #include "runtime/thread.h"
 
 #define WAIT_MS 100
+#define SIGNAL_FRAME 16384 /* so far below the interrupted code ends what the kernel writes for a handler, and a wrapper calls */
 
 void rt_ring_doorbell(void)
 {
@@ -71,8 +72,8 @@ static void take(struct rt_thread *t, uint32_t i, uint64_t since)
 
 void rt_take_first(struct rt_thread *t)
 {
-	t->left = t->left_other = 0;
-	t->left_sp = 0;
+	t->left = t->left_unsure = t->left_other = 0;
+	t->left_sp = t->left_top = 0;
 	take(t, 0, rt_tsc());
 }
 
@@ -99,53 +100,82 @@ static int is_complete(const struct rt_thread *t, uint32_t i)
 	return s->used < rt_control()->sub_bytes && *(const uint64_t *)(sub_base(t, i) + s->used);
 }
 
+static void publish_one(struct rt_thread *t, uint32_t i)
+{
+	t->left &= ~(1u << i);
+	t->left_other &= ~(1u << i);
+	t->left_unsure &= ~(1u << i);
+	if (!(t->left & ~(t->left_other | t->left_unsure)))
+		t->left_sp = t->left_top = 0;
+	publish(t, i, rt_control()->sub_bytes);
+}
+
 /*
  * Interrupted records are complete, or never will be, as soon as something is recorded above their handlers.  How
  * much of those sub-buffers is used is not known: up to the first zero word.
  */
 static void publish_left(struct rt_thread *t, uint64_t sp)
 {
-	struct ring_control *c = rt_control();
-	int above;
+	uint32_t over = 0;
 
 	if (!t->left)
 		return;
-	above = sp > t->left_sp && !(t->left_other && rt_on_signal_stack());
-	for (uint32_t i = 0; i < c->nsub; i++) {
-		if (!(t->left & 1u << i) || !(above || is_complete(t, i)))
-			continue;
-		t->left &= ~(1u << i);
-		publish(t, i, c->sub_bytes);
-	}
-	if (!t->left)
-		t->left_sp = t->left_other = 0;
+	if (t->left_other && !rt_on_signal_stack())
+		over |= t->left_other;
+	if (sp > t->left_sp)
+		over |= t->left & ~(t->left_other | t->left_unsure);
+	for (uint32_t i = 0; i < rt_control()->nsub; i++)
+		if (t->left & 1u << i && (over & 1u << i || is_complete(t, i)))
+			publish_one(t, i);
+}
+
+/*
+ * No other one is free: is the record in this one given up all the same?  It is if no handler was seen that had interrupted it, which
+ * may have been left by longjmp(); or if what the kernel had written on the stack for the handler is overwritten.
+ */
+static int is_given_up(const struct rt_thread *t, uint32_t i, uint64_t sp)
+{
+	const uint64_t top = t->left_top;
+
+	if (!(t->left & 1u << i) || t->left_other & 1u << i)
+		return 0;
+	if (t->left_unsure & 1u << i)
+		return 1;
+	if (sp >= top || top - sp > RT_ANOTHER_STACK)
+		return 0;
+	return !rt_below_signal_frame(top - sp > SIGNAL_FRAME ? top - SIGNAL_FRAME : sp, top);
 }
 
 /* The current one, by a handler that calls at @sp, or with a stale pool. */
 static void leave(struct rt_thread *t, uint64_t sp)
 {
-	const uint64_t closed = t->closed_sp;
-	uint64_t bound = sp;
+	const uint64_t top = t->closed_sp;
+	const uint32_t bit = 1u << t->sub;
 
 	t->ring->sub[t->sub].used = (uint32_t)(t->ptr - t->base);
-	t->left |= 1u << t->sub;
-	if (sp < closed && closed - sp <= RT_ANOTHER_STACK) {
-		bound = closed - RT_WRAPPER_FRAME;
+	t->left |= bit;
+	if (sp < top && top - sp <= RT_ANOTHER_STACK) {
+		if (top > t->left_top) {
+			t->left_top = top;
+			t->left_sp = top - RT_WRAPPER_FRAME;
+		}
 	} else if (rt_on_signal_stack()) {
-		t->left_other = 1;
-		return;
+		t->left_other |= bit;
+	} else {
+		t->left_unsure |= bit;
 	}
-	t->left_sp = bound > t->left_sp ? bound : t->left_sp;
 }
 
-/* Waits until sub-buffer @i is free; 0 when it will not be: no collector, or drop mode. */
-static int await_sub(struct rt_thread *t, uint32_t i)
+/* Waits until sub-buffer @i is free, for a record at @sp; 0 when it will not be: no collector, or drop mode. */
+static int await_sub(struct rt_thread *t, uint32_t i, uint64_t sp)
 {
 	struct ring_control *c = rt_control();
 	struct ring_sub *s = &t->ring->sub[i];
 	uint32_t state;
 
 	while (!sub_free(t, i)) {
+		if (is_given_up(t, i, sp))
+			publish_one(t, i);
 		state = s->state;
 		/* one that has been left is never FULL: the collector does not get past it */
 		if (c->flags & RING_DROP || ring_collector_gone(c) || state == RING_SUB_WRITING)
@@ -174,7 +204,7 @@ static uint64_t *run_unrecorded(struct rt_thread *t)
 	return NULL;
 }
 
-static int next_sub(struct rt_thread *t)
+static int next_sub(struct rt_thread *t, uint64_t sp)
 {
 	uint32_t next = (t->sub + 1) % rt_control()->nsub;
 	uint64_t since = rt_tsc();
@@ -184,7 +214,7 @@ static int next_sub(struct rt_thread *t)
 		publish(t, t->sub, t->ptr - t->base);
 		set_space(t, 0, 0);
 	}
-	if (!await_sub(t, next))
+	if (!await_sub(t, next, sp))
 		return 0;
 	take(t, next, since);
 	return 1;
@@ -215,7 +245,7 @@ uint64_t *rt_room_of(struct rt_thread *t, uint64_t bytes, uint64_t sp)
 		return (uint64_t *)t->ptr;
 	if (ring_collector_gone(c))
 		return run_unrecorded(t);
-	if (!next_sub(t)) {
+	if (!next_sub(t, sp)) {
 		rt_count_lost(t, 1);
 		return NULL;
 	}
@@ -260,7 +290,7 @@ int rt_step_over(struct rt_thread *t, uint64_t sp, uint64_t events)
 	if (gap_here(t))
 		return 1;
 	next = (t->sub + 1) % rt_control()->nsub;
-	if (!await_sub(t, next)) {
+	if (!await_sub(t, next, sp)) {
 		rt_count_lost(t, events);
 		return 0;
 	}

@@ -31,6 +31,7 @@ check_signals()
 for stack in normal alt above; do
 	check_signals sigs $stack return
 	check_signals sigs $stack jump
+	check_signals sigs $stack leap
 done
 [ ! -x "$programs/sigs-static" ] || {
 	check_signals sigs-static normal jump

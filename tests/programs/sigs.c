@@ -3,7 +3,7 @@
  * usage: sigs STACK WAY SIGNALS FILE: a timer of 10 kHz interrupts a loop of step(); the handler calls
  * note() and, every third time, step(). STACK is "normal" or "alt", or "above": a thread's whose stack lies below that of its
  * handlers; WAY is "return" or "jump": then
- * every fifth handler leaves by siglongjmp. FILE gets how often note() and step() began, and how
+ * every fifth handler leaves by siglongjmp; or "leap": likewise, but before it calls anything. FILE gets how often note() and step() began, and how
  * often the handler jumped.
  */
 #include <pthread.h>
@@ -16,7 +16,8 @@
 
 #include "work.h"
 
-static volatile long notes, jumps;
+static volatile long notes, jumps, ticks;
+static int leaps;
 static long steps;
 static volatile sig_atomic_t may_jump;
 static sigjmp_buf home;
@@ -41,10 +42,15 @@ OPAQUE int note(int i)
 static void on_alarm(int sig)
 {
 	(void)sig;
+	if (leaps && may_jump && ++ticks % 5 == 0) {
+		may_jump = 0;
+		jumps++;
+		siglongjmp(home, 1);
+	}
 	note((int)notes);
 	if (notes % 3 == 0)
 		step(-1);
-	if (may_jump && notes % 5 == 0) {
+	if (!leaps && may_jump && notes % 5 == 0) {
 		may_jump = 0;
 		jumps++;
 		siglongjmp(home, 1);
@@ -76,11 +82,12 @@ static void *run(void *arg)
 {
 	char **argv = arg;
 	long wanted = atol(argv[3]);
-	int jump = strcmp(argv[2], "jump") == 0;
+	int jump = strcmp(argv[2], "return") != 0;
 	struct itimerval off = { { 0, 0 }, { 0, 0 } };
 	volatile int i = 0;
 	FILE *f;
 
+	leaps = strcmp(argv[2], "leap") == 0;
 	set_up(argv[1]);
 	while (notes < wanted) {
 		sigsetjmp(home, 1);
