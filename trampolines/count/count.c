@@ -91,7 +91,7 @@ static bool add_block(struct tramp_counts *c, const struct tramp_flow *flow, uin
 static double weigh(const struct tramp_counts *c, const struct tramp_flow *flow, const struct tramp_edge *e,
 		    const struct tramp_degree *degrees)
 {
-	const struct tramp_likely *likely = e->from == TRAMP_NONE ? &c->likely.v[flow->nblocks] : &c->likely.v[e->from];
+	const struct tramp_likely *likely = e->from == TRAMP_NONE ? &c->likely[flow->nblocks] : &c->likely[e->from];
 	const struct tramp_block *b;
 	double weight;
 
@@ -137,7 +137,7 @@ static bool *choose_tree(struct tramp_counts *c, const struct tramp_flow *flow)
 	uint32_t *parent;
 	bool *tree;
 
-	if (!tramp_likely_find(&c->likely, flow) || !array_room(work, c->work_room, bytes))
+	if (!tramp_count_guess(c, flow) || !array_room(work, c->work_room, bytes))
 		return NULL;
 	c->work = work;
 	memset(work, 0, bytes);
@@ -209,6 +209,7 @@ void tramp_counts_free(struct tramp_counts *c)
 	free(c->trips);
 	free(c->work);
 	free(c->loops);
-	tramp_likely_free(&c->likely);
+	free(c->likely);
+	free(c->nodes);
 	*c = (struct tramp_counts){ 0 };
 }

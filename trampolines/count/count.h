@@ -4,7 +4,7 @@
  *
  * What comes into a block goes out of it again.  So the counts of the edges outside of a spanning tree give all others (D. Knuth,
  * "Optimal measurement points for program frequency counts", 1973).  The tree is a greatest one by how often edges are likely
- * to be taken, which is guessed (flow/likely.h): those that are counted are taken seldom (T. Ball and J. Larus, "Optimally profiling and
+ * to be taken, which is guessed (likely.c): those that are counted are taken seldom (T. Ball and J. Larus, "Optimally profiling and
  * tracing programs", 1994).
  *
  * Outside of the function is a node, too: control comes from there at the entry, after calls, at landing pads and through tables, and
@@ -22,7 +22,6 @@
 #include <stddef.h>
 
 #include "trampolines/flow/flow.h"
-#include "trampolines/flow/likely.h"
 
 enum tramp_edge_kind {
 	TRAMP_EDGE_TARGET,	/* by a block's jump */
@@ -91,7 +90,10 @@ struct tramp_counts {
 	size_t work_room;
 	struct tramp_count_loop *loops; /* likewise */
 	size_t room_loops;
-	struct tramp_likely_blocks likely; /* likewise */
+	struct tramp_likely *likely; /* likewise; by block */
+	size_t room_likely;
+	uint32_t *nodes;	/* likewise */
+	size_t room_nodes;
 };
 
 /* May control come to the block from outside? */

@@ -3,6 +3,7 @@ libtrampolines_a_SOURCES += \
 	trampolines/count/count.c \
 	trampolines/count/count.h \
 	trampolines/count/keep.c \
+	trampolines/count/likely.c \
 	trampolines/count/private.h \
 	trampolines/count/solve.c \
 	trampolines/count/trips.c \

@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is known of loops while registers are chosen for counters: keep.c, trips.c. */
+/* How often blocks are likely executed: likely.c; what is known of loops while registers are chosen for counters: keep.c, trips.c. */
 #ifndef SONDE_TRAMPOLINES_COUNT_PRIVATE_H
 #define SONDE_TRAMPOLINES_COUNT_PRIVATE_H
 
 #include "trampolines/count/count.h"
+
+/* Of a block; the one after all: of jumps through tables, and for each place that these lead to. */
+struct tramp_likely {
+	double times;		/* it is executed, each time that control comes into the function */
+	double taken;		/* ... and a conditional jump in the end is taken */
+	bool seldom;		/* it is, and all that comes after it */
+};
+
+/* c->likely.  Needs loops.  False: no memory. */
+bool tramp_count_guess(struct tramp_counts *c, const struct tramp_flow *flow) TRAMP_MUST_CHECK;
 
 /* Of a loop with those inside of it. */
 struct tramp_count_loop {

@@ -6,8 +6,6 @@ libtrampolines_a_SOURCES += trampolines/flow/flow.h \
 	trampolines/flow/ends.c \
 	trampolines/flow/enter.c \
 	trampolines/flow/flow.c \
-	trampolines/flow/likely.c \
-	trampolines/flow/likely.h \
 	trampolines/flow/live.c \
 	trampolines/flow/lookup.c \
 	trampolines/flow/loop.c \

@@ -8,7 +8,7 @@
  *	entries		graph.c		insns.cuts			blocks.external, owner; blocks: initial values
  *	polls		polls.c		blocks.external, facts		polls, plan.poll, plan.polled; blocks.polled, external
  *	graph		graph.c		blocks.external, insns.flags_*	edges, preds, order, members; blocks.succ, decider, cond
- *	weights		weights.c	edges, polls, facts		blocks.freq, edges.freq, plan.weight
+ *	weights		weights.c	edges, order, polls, facts	blocks.freq, edges.freq, plan.weight
  *	branches	demand.c	blocks.decider, edges.freq	insns.need
  *	early		stores.c	insns.need, edges		blocks.anticipated, insns.need
  *	cut		nodes.c		insns				plan.nodes, plan.body, nbody; insns.store, can: at worst
@@ -32,11 +32,11 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "trampolines/flow/likely.h"
 #include "trampolines/memory/plan.h"
 
 /* Registers as sets: bits 0..15 general ones, 16..19 the machine's temporaries. */
 typedef uint32_t mp_set;
+#define MP_ITERATIONS 8.0f	/* that a loop is taken to make */
 #define MP_TEMPS (UINT32_C(0xf) << MD_TEMP)
 #define MP_BIT(reg) (UINT32_C(1) << (reg))
 #define MP_COND MP_BIT(MD_FS)	/* the machine's flags */
@@ -178,7 +178,6 @@ struct mp {
 	MP_ARRAY(uint32_t) preds;	/* edges */
 	MP_ARRAY(uint32_t) order;	/* blocks, in reverse postorder */
 	MP_ARRAY(uint32_t) polls;	/* by loop: the block with the poll that each iteration passes, or TRAMP_NONE */
-	struct tramp_likely_blocks likely;
 	MP_ARRAY(float) weights;	/* by block */
 	MP_ARRAY(uint32_t) loop_at;	/* blocks of loop l: members[loop_at[l] .. loop_at[l + 1]), in order */
 	MP_ARRAY(uint32_t) members;

@@ -63,7 +63,6 @@ void mem_planner_free(struct mp *p)
 	free(p->order.v);
 	free(p->polls.v);
 	free(p->weights.v);
-	tramp_likely_free(&p->likely);
 	free(p->loop_at.v);
 	free(p->members.v);
 	free(p->regions.v);

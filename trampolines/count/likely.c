@@ -6,18 +6,18 @@
  * loops only that is looked at which compilers put apart: other rules for branches gained nothing on some programs, and cost on others.
  * One node more stands between jumps through tables and where these lead.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "trampolines/flow/likely.h"
+#include "trampolines/count/private.h"
 
 enum {
+	LOOP_TIMES = 8,		/* executions of a loop's head for each entry: one in so many leaves it */
 	SELDOM = 50,		/* code that is apart, or does not return */
 };
 
 struct guess {
-	struct tramp_likely *v;	/* by node */
+	struct tramp_counts *c;
 	const struct tramp_flow *flow;
 	uint32_t tables;	/* the node of tables' targets, after blocks */
 	uint32_t norder;
@@ -25,7 +25,6 @@ struct guess {
 	uint32_t *number;	/* their places in it; TRAMP_NONE: not visited; `tables' + 1: not left */
 	uint32_t *stack, *next;	/* nodes, and which successor comes next */
 	uint32_t ntargets;
-	bool again;		/* some jump through a table comes after another one: targets jump to each other, as an interpreter's do */
 };
 
 static const struct tramp_block *block_of(const struct guess *g, uint32_t i)
@@ -81,8 +80,8 @@ static bool is_seldom(const struct guess *g, uint32_t i)
 		return true;
 	if (tramp_code_base(g->flow->code) + b->start - fn->addr >= fn->size && i != g->flow->entry)
 		return true;
-	next = b->next == TRAMP_NONE || g->v[b->next].seldom;
-	target = b->target == TRAMP_NONE || g->v[b->target].seldom;
+	next = b->next == TRAMP_NONE || g->c->likely[b->next].seldom;
+	target = b->target == TRAMP_NONE || g->c->likely[b->target].seldom;
 	return (b->next != TRAMP_NONE || b->target != TRAMP_NONE) && b->ends != TRAMP_END_TAIL_JCC && next && target;
 }
 
@@ -94,12 +93,12 @@ static double chance(const struct guess *g, const struct tramp_block *b)
 
 	if (b->target == TRAMP_NONE || b->next == TRAMP_NONE)
 		return 0.5;
-	seldom = g->v[b->target].seldom;
-	if (seldom != g->v[b->next].seldom)
+	seldom = g->c->likely[b->target].seldom;
+	if (seldom != g->c->likely[b->next].seldom)
 		*(seldom ? &not : &taken) *= SELDOM;
 	inside = b->loop != TRAMP_NONE && tramp_flow_in_loop(g->flow, b->target, b->loop);
 	if (b->loop != TRAMP_NONE && inside != tramp_flow_in_loop(g->flow, b->next, b->loop))
-		*(inside ? &taken : &not) *= TRAMP_LIKELY_ITERATIONS - 1;
+		*(inside ? &taken : &not) *= LOOP_TIMES - 1;
 	return taken / (taken + not);
 }
 
@@ -107,17 +106,17 @@ static void send(struct guess *g, uint32_t from, uint32_t to, double times)
 {
 	/* those that come earlier in the order are later ones */
 	if (to != TRAMP_NONE && g->number[to] < g->number[from])
-		g->v[to].times += times;
+		g->c->likely[to].times += times;
 }
 
 static void send_on(struct guess *g, uint32_t i)
 {
-	struct tramp_likely *l = &g->v[i];
+	struct tramp_likely *l = &g->c->likely[i];
 	const struct tramp_block *b = block_of(g, i);
 	const bool conditional = tramp_end_is_conditional(b->ends);
 
 	if (b->loop != TRAMP_NONE && g->flow->loops[b->loop].head == i)
-		l->times *= TRAMP_LIKELY_ITERATIONS;
+		l->times *= LOOP_TIMES;
 	l->taken = conditional ? l->times * chance(g, b) : l->times;
 	send(g, i, b->target, l->taken);
 	send(g, i, b->next, conditional ? l->times - l->taken : l->times);
@@ -134,38 +133,25 @@ static void go_round(struct guess *g)
 			send_on(g, node);
 			continue;
 		}
-		if (g->again)
-			g->v[node].times *= TRAMP_LIKELY_ITERATIONS;
-		g->v[node].taken = g->ntargets ? g->v[node].times / g->ntargets : 0;
+		g->c->likely[node].taken = g->ntargets ? g->c->likely[node].times / g->ntargets : 0;
 		for (uint32_t i = 0; i < g->tables; i++)
 			if (block_of(g, i)->flags & TRAMP_BLOCK_TABLE)
-				send(g, node, i, g->v[node].taken);
+				send(g, node, i, g->c->likely[node].taken);
 	}
 }
 
-/* Does control come there from outside of the function, but for returns of its calls and its own jumps through tables? */
-static bool is_entered(const struct guess *g, uint32_t i)
+bool tramp_count_guess(struct tramp_counts *c, const struct tramp_flow *flow)
 {
-	unsigned int flags = block_of(g, i)->flags;
-
-	if (flags & TRAMP_BLOCK_RETURN)
-		return false;
-	return i == g->flow->entry || (flags & TRAMP_BLOCK_PAD) || ((flags & TRAMP_BLOCK_EXTERNAL) && !(flags & TRAMP_BLOCK_TABLE));
-}
-
-bool tramp_likely_find(struct tramp_likely_blocks *l, const struct tramp_flow *flow)
-{
-	struct guess g = { .flow = flow, .tables = flow->nblocks };
+	struct guess g = { .c = c, .flow = flow, .tables = flow->nblocks };
 	size_t n = flow->nblocks + (size_t)1;
 
-	if (!array_room(l->v, l->room, n) || !array_room(l->nodes, l->room_nodes, 4 * n))
+	if (!array_room(c->likely, c->room_likely, n) || !array_room(c->nodes, c->room_nodes, 4 * n))
 		return false;
-	g.v = l->v;
-	g.order = l->nodes;
+	g.order = c->nodes;
 	g.number = g.order + n;
 	g.stack = g.number + n;
 	g.next = g.stack + n;
-	memset(g.v, 0, n * sizeof(*g.v));
+	memset(c->likely, 0, n * sizeof(*c->likely));
 	memset(g.number, 0xff, n * sizeof(*g.number));
 	visit(&g, flow->entry);
 	for (uint32_t i = 0; i < flow->nblocks; i++) {
@@ -175,19 +161,10 @@ bool tramp_likely_find(struct tramp_likely_blocks *l, const struct tramp_flow *f
 	}
 	for (uint32_t k = 0; k < g.norder; k++)
 		if (g.order[k] != g.tables)
-			g.v[g.order[k]].seldom = is_seldom(&g, g.order[k]);
-	for (uint32_t i = 0; i < flow->nblocks; i++) {
-		if (is_entered(&g, i))
-			g.v[i].times = g.v[i].seldom ? 1.0 / SELDOM : 1;
-		g.again |= tramp_end_is_switch(block_of(&g, i)->ends) && g.number[i] < g.number[g.tables];
-	}
+			c->likely[g.order[k]].seldom = is_seldom(&g, g.order[k]);
+	for (uint32_t i = 0; i < flow->nblocks; i++)
+		if (tramp_count_arrives(flow, i) && !(block_of(&g, i)->flags & TRAMP_BLOCK_RETURN))
+			c->likely[i].times = c->likely[i].seldom ? 1.0 / SELDOM : 1;
 	go_round(&g);
 	return true;
-}
-
-void tramp_likely_free(struct tramp_likely_blocks *l)
-{
-	free(l->v);
-	free(l->nodes);
-	*l = (struct tramp_likely_blocks){ 0 };
 }
