@@ -3,7 +3,7 @@
  * usage: sigs STACK WAY SIGNALS FILE: a timer of 10 kHz interrupts a loop of step(); the handler calls
  * note() and, every third time, step(). STACK is "normal" or "alt", or "above": a thread's whose stack lies below that of its
  * handlers; WAY is "return" or "jump": then
- * every fifth handler leaves by siglongjmp; or "leap": likewise, but before it calls anything. FILE gets how often note() and step() began, and how
+ * every fifth handler leaves by siglongjmp; or "leap": every 20th, before it calls anything. FILE gets how often note() and step() began, and how
  * often the handler jumped.
  */
 #include <pthread.h>
@@ -42,7 +42,7 @@ OPAQUE int note(int i)
 static void on_alarm(int sig)
 {
 	(void)sig;
-	if (leaps && may_jump && ++ticks % 5 == 0) {
+	if (leaps && may_jump && ++ticks % 20 == 0) {
 		may_jump = 0;
 		jumps++;
 		siglongjmp(home, 1);
@@ -102,7 +102,7 @@ static void *run(void *arg)
 	f = fopen(argv[4], "w");
 	fprintf(f, "%ld %ld %ld\n", notes, steps, jumps);
 	fclose(f);
-	puts(!jump || jumps > wanted / 10 ? "enough" : "too few jumps");
+	puts(!jump || jumps > wanted / (leaps ? 40 : 10) ? "enough" : "too few jumps");
 	return NULL;
 }
 
