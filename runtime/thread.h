@@ -44,7 +44,7 @@ struct rt_thread {
 	uint64_t base;		/* of the current sub-buffer */
 	uint32_t sub;		/* its index */
 	uint32_t left;		/* bit = index of a sub-buffer that an interrupted record is in */
-	uint64_t left_sp;	/* of those on the handlers' own stack: above it, none of these runs */
+	uint64_t left_top;	/* of those that are in neither left_other nor left_unsure: stack pointer of the outermost interrupted code, or 0 */
 	uint64_t room;		/* limit - 15: from there on 16 bytes do not fit; 0: no limit */
 	uint64_t counts;	/* in the ring; 0: there are none */
 	uint64_t shadow;	/* past the top entry of the shadow stack */
@@ -90,7 +90,6 @@ struct rt_thread {
 	uint64_t stack; /* pages of its stack that can be read: the first one's number << 16 | how many */
 	uint32_t left_other;	/* of `left': by a handler on the alternate stack */
 	uint32_t left_unsure;	/* ... and where no handler was seen */
-	uint64_t left_top;	/* of all others: stack pointer of the outermost interrupted code */
 };
 
 _Static_assert(offsetof(struct rt_thread, owner) == SONDE_POOL_OWNER, "pool layout");

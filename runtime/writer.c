@@ -73,7 +73,7 @@ static void take(struct rt_thread *t, uint32_t i, uint64_t since)
 void rt_take_first(struct rt_thread *t)
 {
 	t->left = t->left_unsure = t->left_other = 0;
-	t->left_sp = t->left_top = 0;
+	t->left_top = 0;
 	take(t, 0, rt_tsc());
 }
 
@@ -106,7 +106,7 @@ static void publish_one(struct rt_thread *t, uint32_t i)
 	t->left_other &= ~(1u << i);
 	t->left_unsure &= ~(1u << i);
 	if (!(t->left & ~(t->left_other | t->left_unsure)))
-		t->left_sp = t->left_top = 0;
+		t->left_top = 0;
 	publish(t, i, rt_control()->sub_bytes);
 }
 
@@ -122,7 +122,7 @@ static void publish_left(struct rt_thread *t, uint64_t sp)
 		return;
 	if (t->left_other && !rt_on_signal_stack())
 		over |= t->left_other;
-	if (sp > t->left_sp)
+	if (sp + RT_WRAPPER_FRAME > t->left_top)
 		over |= t->left & ~(t->left_other | t->left_unsure);
 	for (uint32_t i = 0; i < rt_control()->nsub; i++)
 		if (t->left & 1u << i && (over & 1u << i || is_complete(t, i)))
@@ -155,10 +155,7 @@ static void leave(struct rt_thread *t, uint64_t sp)
 	t->ring->sub[t->sub].used = (uint32_t)(t->ptr - t->base);
 	t->left |= bit;
 	if (sp < top && top - sp <= RT_ANOTHER_STACK) {
-		if (top > t->left_top) {
-			t->left_top = top;
-			t->left_sp = top - RT_WRAPPER_FRAME;
-		}
+		t->left_top = top > t->left_top ? top : t->left_top;
 	} else if (rt_on_signal_stack()) {
 		t->left_other |= bit;
 	} else {
