@@ -8,7 +8,7 @@
 
 /*
  * Where the output goes: standard output (@path NULL or "-"), or a file that is named @path when output_close() has been called,
- * and that leaves nothing behind when that is not.  What is no regular file is written at once.
+ * of which nothing is left when that is not.  What is no regular file is written at once.
  */
 struct output {
 	FILE *f;

@@ -170,17 +170,16 @@ static int dump_all(struct dump_memory *d, const char *dir, const struct memtrac
 		.begin = begin_rank, .thread = dump_thread, .end = end_rank, .arg = d,
 		.progress = d->o->output || progress_prints_to_file() ? d->o->blocks ? "reading blocks" : "reading memory accesses" : NULL,
 	};
-	int status = choose_output(d, t->threads), closed, none = 0;
+	int status = choose_output(d, t->threads), closed, none;
 
 	if (status)
 		return status;
 	status = memtrace_visit(t, &visitor);
-	if (!status)
-		none = traced_check(d->select, dir, d->any);
+	none = status ? 0 : traced_check(d->select, dir, d->any);
 	closed = close_file(d, !none);
-	if (!status)
-		status = none || !d->damage ? none : EXIT_USAGE;
-	return status ? status : closed;
+	if (status || none)
+		return status ? status : none;
+	return d->damage ? EXIT_USAGE : closed;
 }
 
 int dump_memory(const char *dir, const struct dump_memory_options *o)

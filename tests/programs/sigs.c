@@ -2,9 +2,8 @@
 /*
  * usage: sigs STACK WAY SIGNALS FILE: a timer of 10 kHz interrupts a loop of step(); the handler calls
  * note() and, every third time, step(). STACK is "normal" or "alt", or "above": a thread's whose stack lies below that of its
- * handlers; WAY is "return" or "jump": then
- * every fifth handler leaves by siglongjmp; or "leap": every 20th, before it calls anything. FILE gets how often note() and step() began, and how
- * often the handler jumped.
+ * handlers. WAY is "return"; "jump": every fifth handler leaves by siglongjmp; or "leap": every 20th, before it calls anything.
+ * FILE gets how often note() and step() began, and how often the handler jumped.
  */
 #include <pthread.h>
 #include <setjmp.h>

@@ -72,7 +72,8 @@ enum sonde_trace_status tf_read_recording(struct tf_line *r)
 /* Of several the least: what else the machine had to do meanwhile makes it more. */
 enum sonde_trace_status tf_read_cost(struct tf_line *r)
 {
-	const double inside = (double)tf_line_number_or_0(r, "inside") * 1e-3, outside = (double)tf_line_number_or_0(r, "outside") * 1e-3;
+	const double inside = (double)tf_line_number_or_0(r, "inside") * 1e-3;
+	const double outside = (double)tf_line_number_or_0(r, "outside") * 1e-3;
 	struct tf_part *part = r->part;
 
 	if (part->measured && inside + outside >= part->inside + part->outside)
