@@ -50,6 +50,14 @@ char inj_thread_state(pid_t pid, pid_t tid)
 	return p && p[1] == ' ' && p[2] ? p[2] : 'X';
 }
 
+/* It will stop, or has done so: what is missing is a processor, for it or for us. */
+static bool is_starved(pid_t tid, int64_t waited)
+{
+	char state = inj_thread_state(tid, tid);
+
+	return waited < STARVED_NS && (state == 'R' || state == 't');
+}
+
 /*
  * Until the thread's next stop; one that could run, but gets no processor, is given more time, and with @patient any.
  * Errors: GONE, SYSTEM with ETIMEDOUT.
@@ -59,15 +67,16 @@ static enum inj_status await_stop(const struct inj_threads *t, pid_t tid, bool p
 	int64_t began = clock_now_ns(), more = t->patience ? t->patience->ns : PATIENCE_NS, until = began + more;
 
 	for (;;) {
+		int64_t now = clock_now_ns();
 		pid_t got = waitpid(tid, status, __WALL | WNOHANG);
 
 		if (got == tid)
 			return WIFSTOPPED(*status) ? INJ_OK : INJ_GONE;
 		if (got < 0 && errno != EINTR)
 			return INJ_GONE;
-		if (clock_now_ns() > until && clock_now_ns() - began < STARVED_NS && inj_thread_state(tid, tid) == 'R')
+		if (now > until && is_starved(tid, now - began))
 			until = clock_now_ns() + more;
-		if (!patient && clock_now_ns() > until) {
+		if (!patient && now > until) {
 			errno = ETIMEDOUT;
 			return INJ_SYSTEM;
 		}
@@ -221,9 +230,9 @@ static enum inj_status seize_new(struct inj_threads *t, pid_t which)
 	return status == INJ_OK && one && !t->n ? seize_some(t, one, true) : status;
 }
 
-static enum inj_status await_thread(const struct inj_threads *t, struct inj_thread *th)
+static enum inj_status await_thread(const struct inj_threads *t, struct inj_thread *th, bool patient)
 {
-	enum inj_status status = await_interrupt(t, th, false);
+	enum inj_status status = await_interrupt(t, th, patient);
 
 	if (status == INJ_OK && ptrace(PTRACE_GETREGS, th->tid, 0, &th->regs) < 0)
 		status = INJ_GONE;
@@ -256,7 +265,7 @@ static enum inj_status stop_all(struct inj_threads *t, pid_t which)
 		if (status == INJ_OK && stopped == t->n && (one || are_all_known(t) || ++looks == LOOKS))
 			return INJ_OK;
 		for (; stopped < t->n && status == INJ_OK; stopped++)
-			status = await_thread(t, &t->v[stopped]);
+			status = await_thread(t, &t->v[stopped], false);
 	} while (status == INJ_OK && !one);
 	return status;
 }
@@ -465,18 +474,17 @@ static void give_back(const struct inj_threads *t, struct inj_thread *th)
 		ptrace(PTRACE_SETSIGMASK, th->tid, (void *)sizeof(th->mask), &th->mask);
 }
 
-/* One that would not stop is interrupted still: it cannot be detached before it has. */
+/* One that has not been seen to stop is interrupted still: it cannot be detached before it has, nor go on as if nothing had happened. */
 static void let_go(const struct inj_threads *t, struct inj_thread *th)
 {
+	if (th->runs)
+		(void)!await_thread(t, th, t->patience != NULL);
 	if (th->gone)
 		return;
 	if (th->borrowed)
 		give_back(t, th);
 	if (th->changed)
 		(void)!set_regs(th, &th->regs);
-	if (ptrace(PTRACE_DETACH, th->tid, 0, 0) == 0 || errno != ESRCH)
-		return;
-	th->gone = await_interrupt(t, th, t->patience != NULL) != INJ_OK;
 	ptrace(PTRACE_DETACH, th->tid, 0, 0);
 }
 

@@ -2,6 +2,8 @@
 /*
  * One thread for each of the system calls that programs wait in. They wait until a line comes from standard input; then
  * what each call returned is printed: an EINTR would be one that nobody but a tracer is the reason for.
+ *
+ * usage: blocked [vfork]	until another line comes, before, the main thread cannot be stopped
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -226,7 +228,16 @@ static void *run(void *arg)
 	return NULL;
 }
 
-int main(void)
+/* The parent waits in the kernel until the child ends. */
+static void wait_for_child(void)
+{
+	char c;
+
+	if (vfork() == 0)
+		_exit(read(STDIN_FILENO, &c, 1) != 1);
+}
+
+int main(int argc, char **argv)
 {
 	sigset_t set;
 	char c;
@@ -245,6 +256,8 @@ int main(void)
 		pthread_create(&w->thread, NULL, run, w);
 	}
 	(void)!write(STDOUT_FILENO, "ready\n", 6);
+	if (argc > 1 && strcmp(argv[1], "vfork") == 0)
+		wait_for_child();
 	if (read(STDIN_FILENO, &c, 1) != 1)
 		puts("no line");
 	over = 1;

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "injector/process/threads.h"
 
 #define THREADS 13
@@ -23,7 +24,7 @@ struct child {
 	FILE *in, *out;
 };
 
-static struct child start(void)
+static struct child start(const char *how)
 {
 	struct child c;
 	int in[2], out[2];
@@ -38,7 +39,7 @@ static struct child start(void)
 		dup2(out[1], STDOUT_FILENO);
 		close(in[1]);
 		close(out[0]);
-		execl(path, path, NULL);
+		execl(path, path, how, NULL);
 		_exit(127);
 	}
 	close(in[0]);
@@ -72,7 +73,7 @@ static void finish(struct child *c)
 /* Each of them executes something, wherever it was. */
 static void all_go_on(void **state)
 {
-	struct child c = start();
+	struct child c = start(NULL);
 
 	(void)state;
 	for (int i = 0; i < TIMES; i++) {
@@ -98,7 +99,7 @@ static void all_go_on(void **state)
 /* A failure in the process, and a call without all of them being stopped. */
 static void one_is_borrowed(void **state)
 {
-	struct child c = start();
+	struct child c = start(NULL);
 	struct inj_target t;
 	int64_t result;
 
@@ -116,7 +117,7 @@ static void one_is_borrowed(void **state)
 
 static void it_is_gone(void **state)
 {
-	struct child c = start();
+	struct child c = start(NULL);
 	struct inj_threads t;
 
 	(void)state;
@@ -127,12 +128,51 @@ static void it_is_gone(void **state)
 	fclose(c.out);
 }
 
+#define SOON_NS 20000000
+#define LATER_NS 500000000
+
+struct parent {
+	struct child c;
+	int64_t began;
+	bool over;
+};
+
+/* The parent of vfork() waits for its child, that for a line; it comes when nobody waits for the parent to stop any more. */
+static void end_child(void *arg)
+{
+	struct parent *p = arg;
+
+	if (p->over || clock_now_ns() - p->began < LATER_NS)
+		return;
+	p->over = true;
+	fputs("\n", p->c.in);
+	fflush(p->c.in);
+}
+
+/* One that does not stop in time, and those after it, which were not waited for, go on as others do. */
+static void one_does_not_stop(void **state)
+{
+	struct parent p = { .c = start("vfork") };
+	const struct inj_patience patience = { .ns = SOON_NS, .idle = end_child, .arg = &p };
+	struct inj_threads t;
+
+	(void)state;
+	while (inj_thread_state(p.c.pid, p.c.pid) != 'D')
+		usleep(1000);
+	p.began = clock_now_ns();
+	assert_int_equal(inj_threads_stop_soon(&t, p.c.pid, &patience), INJ_SYSTEM);
+	assert_int_equal(errno, ETIMEDOUT);
+	assert_true(p.over);
+	finish(&p.c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_go_on),
 		cmocka_unit_test(one_is_borrowed),
 		cmocka_unit_test(it_is_gone),
+		cmocka_unit_test(one_does_not_stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
