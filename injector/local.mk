@@ -98,6 +98,8 @@ libinjector_a_SOURCES = \
 	injector/process/execwait.c \
 	injector/process/maps.c \
 	injector/process/maps.h \
+	injector/process/procpath.c \
+	injector/process/procpath.h \
 	injector/process/remote.c \
 	injector/process/remote.h \
 	injector/process/sigframes.c \

@@ -17,6 +17,7 @@
 #include "injector/image/elffile.h"
 #include "injector/mirror/first.h"
 #include "injector/process/maps.h"
+#include "injector/process/procpath.h"
 #include "injector/patch/session.h"
 
 #define MAX_OBJECTS 65536 /* a list that is longer than this is a loop */
@@ -84,15 +85,14 @@ static bool is_mapped(struct inj_session *s, uint64_t base, const char *path)
 static void find_file(struct inj_session *s, uint64_t base, char *path)
 {
 	static const char self[] = "/proc/self/";
-	char other[PATH_MAX];
+	bool itself = strncmp(path, self, sizeof(self) - 1) == 0;
+	char other[PATH_MAX], begin[INJ_PROC_PATH];
 	int n;
 
 	if (is_mapped(s, base, path))
 		return;
-	if (strncmp(path, self, sizeof(self) - 1) == 0)
-		n = snprintf(other, sizeof(other), "/proc/%d/%s", (int)s->target->pid, path + sizeof(self) - 1);
-	else
-		n = snprintf(other, sizeof(other), "/proc/%d/root%s", (int)s->target->pid, path);
+	inj_proc_path(begin, s->target->pid, itself ? "" : "root");
+	n = snprintf(other, sizeof(other), "%s%s", begin, itself ? path + sizeof(self) - 1 : path);
 	if (n < (int)sizeof(other) && is_mapped(s, base, other))
 		memcpy(path, other, (size_t)n + 1);
 }

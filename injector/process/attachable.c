@@ -59,6 +59,9 @@ static const char *wrong_state(pid_t pid)
 	(void)!read_field(pid, "State", state, sizeof(state));
 	switch (state[0]) {
 	case 'Z':
+		if (inj_process_status(pid, "Threads", 10) > 1)
+			return "its first thread has ended, as by pthread_exit() in main(): it can be recorded from its start, not later";
+		/* fallthrough */
 	case 'X': return "it has ended already, its parent has not asked for its exit status yet (a zombie)";
 	case 'T': return "it is stopped (by SIGSTOP or a terminal): continue it first, as by kill -CONT";
 	default: return NULL;

@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/search.h"
 #include "injector/process/maps.h"
+#include "injector/process/procpath.h"
 
 #define PAGE UINT64_C(4096)
 #define REACH (UINT64_C(1) << 31)
@@ -43,14 +44,14 @@ static bool parse_line(const char *line, struct inj_map *m)
 
 enum inj_status inj_maps_read(pid_t pid, struct inj_maps *maps)
 {
-	char path[32], *line = NULL;
+	char path[INJ_PROC_PATH], *line = NULL;
 	enum inj_status status = INJ_OK;
 	size_t size = 0;
 	struct inj_map m;
 	FILE *f;
 
 	*maps = (struct inj_maps){ 0 };
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	inj_proc_path(path, pid, "maps");
 	f = fopen(path, "re");
 	if (!f)
 		return errno == ENOENT || errno == ESRCH ? INJ_GONE : INJ_SYSTEM;
@@ -140,11 +141,11 @@ uint64_t inj_auxv(pid_t pid, uint64_t type)
 {
 	enum { MOST = 64 }; /* the kernel has about 20 */
 	uint64_t v[2 * MOST], value = 0;
-	char path[32];
+	char path[INJ_PROC_PATH];
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
+	inj_proc_path(path, pid, "auxv");
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;

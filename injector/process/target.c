@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "injector/process/procpath.h"
 #include "injector/process/target.h"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -37,11 +38,11 @@ const char *inj_status_text(enum inj_status status)
 
 enum inj_status inj_target_open(struct inj_target *t, pid_t pid)
 {
-	char path[32];
+	char path[INJ_PROC_PATH];
 
 	memset(t, 0, sizeof(*t));
 	t->pid = pid;
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	inj_proc_path(path, pid, "mem");
 	t->mem = open(path, O_RDWR | O_CLOEXEC);
 	if (t->mem < 0)
 		return errno == ENOENT || errno == ESRCH ? INJ_GONE : INJ_SYSTEM;

@@ -50,6 +50,14 @@ char inj_thread_state(pid_t pid, pid_t tid)
 	return p && p[1] == ' ' && p[2] ? p[2] : 'X';
 }
 
+/* A thread that has ended, of which others have not been told: nothing can be done with it. */
+static bool has_ended(pid_t pid, pid_t tid)
+{
+	char state = inj_thread_state(pid, tid);
+
+	return state == 'Z' || state == 'X';
+}
+
 /* It will stop, or has done so: what is missing is a processor, for it or for us. */
 static bool is_starved(pid_t tid, int64_t waited)
 {
@@ -59,12 +67,14 @@ static bool is_starved(pid_t tid, int64_t waited)
 }
 
 /*
- * Until the thread's next stop; one that could run, but gets no processor, is given more time, and with @patient any.
+ * Until the thread's next stop; one that could run, but gets no processor, is given more time, and with @patient any.  That the first
+ * thread of a process has ended is not reported before all others have.
  * Errors: GONE, SYSTEM with ETIMEDOUT.
  */
 static enum inj_status await_stop(const struct inj_threads *t, pid_t tid, bool patient, int *status)
 {
 	int64_t began = clock_now_ns(), more = t->patience ? t->patience->ns : PATIENCE_NS, until = began + more;
+	bool ended = false;
 
 	for (;;) {
 		int64_t now = clock_now_ns();
@@ -72,11 +82,12 @@ static enum inj_status await_stop(const struct inj_threads *t, pid_t tid, bool p
 
 		if (got == tid)
 			return WIFSTOPPED(*status) ? INJ_OK : INJ_GONE;
-		if (got < 0 && errno != EINTR)
+		if ((got < 0 && errno != EINTR) || ended)
 			return INJ_GONE;
 		if (now > until && is_starved(tid, now - began))
 			until = clock_now_ns() + more;
-		if (!patient && now > until) {
+		ended = now > until && has_ended(t->pid, tid);
+		if (!patient && !ended && now > until) {
 			errno = ETIMEDOUT;
 			return INJ_SYSTEM;
 		}
@@ -161,14 +172,6 @@ static bool is_known(const struct inj_threads *t, pid_t tid)
 		if (t->v[i].tid == tid)
 			return true;
 	return false;
-}
-
-/* A thread that has ended, of which others have not been told: nothing can be done with it. */
-static bool has_ended(pid_t pid, pid_t tid)
-{
-	char state = inj_thread_state(pid, tid);
-
-	return state == 'Z' || state == 'X';
 }
 
 /* Adds it, on its way to stop.  A thread that is gone is not added. */

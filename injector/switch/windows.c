@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "injector/mirror/first.h"
 #include "injector/patch/attach.h"
+#include "injector/process/procpath.h"
 #include "injector/switch/windows-private.h"
 #include "runtime/config.h"
 
@@ -409,12 +410,12 @@ struct inj_windows *inj_windows_new(struct inj_session *s, pid_t pid)
 {
 	struct inj_windows *w = calloc(1, sizeof(*w));
 	struct inj_target t = { .pid = pid, .mem = -1 };
-	char path[32];
+	char path[INJ_PROC_PATH];
 
 	if (!w)
 		return NULL;
 	*w = (struct inj_windows){ .s = s, .pid = pid, .stale = STALE };
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	inj_proc_path(path, pid, "mem");
 	w->mem = t.mem = open(path, O_RDWR | O_CLOEXEC);
 	/* in this order: it is the memory of what is mapped */
 	if (w->mem >= 0 && inj_session_is_in(s, pid) && inj_read(&t, s->rt_windows, &w->state, sizeof(w->state)) == INJ_OK &&

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "injector/mirror/first.h"
+#include "injector/process/procpath.h"
 #include "launcher/collect/collector-private.h"
 
 /* ---- who calls ---- */
@@ -31,11 +32,11 @@ static void close_caller(struct caller *k)
 static struct caller *new_caller(struct collector *c, pid_t pid)
 {
 	struct caller *k = &c->callers[pid == c->program ? 0 : 1 + c->next_caller++ % (COLLECTOR_CALLERS - 1)];
-	char path[48];
+	char path[INJ_PROC_PATH];
 
 	if (k->pid)
 		close_caller(k);
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	inj_proc_path(path, pid, "mem");
 	*k = (struct caller){ .pid = pid, .mem = open(path, O_RDWR | O_CLOEXEC), .status = -1 };
 	return k;
 }

@@ -11,6 +11,7 @@
 
 #include "injector/mirror/first.h"
 #include "base/clock.h"
+#include "injector/process/procpath.h"
 #include "launcher/collect/collector-private.h"
 #include "launcher/common/message.h"
 #include "launcher/record/describe/metadata.h"
@@ -185,13 +186,13 @@ bool collector_exec_asked(struct collector *c, pid_t *pid, pid_t *tid)
 
 bool collector_is_shared_with(const struct collector *c, pid_t pid)
 {
-	char path[32], line[512];
+	char path[INJ_PROC_PATH], line[512];
 	unsigned long inode;
 	bool found = false;
 	struct stat st;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	inj_proc_path(path, pid, "maps");
 	f = fstat(c->alive, &st) == 0 ? fopen(path, "re") : NULL;
 	while (f && !found && fgets(line, sizeof(line), f))
 		found = strstr(line, "sonde-alive") && sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 && inode == st.st_ino;

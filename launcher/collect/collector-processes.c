@@ -149,13 +149,24 @@ static bool was_killed(struct collector *c, const struct process *p)
 	return true;
 }
 
+/*
+ * Where the first thread of a process ends while all are to be stopped, it is we who are told when the others have ended, too, and
+ * only when we have taken notice is the parent.
+ */
+static void take_notice(const struct collector *c, const struct process *p)
+{
+	if (c->windows && !p->gone)
+		(void)!waitpid(p->pid, NULL, __WALL | WNOHANG);
+}
+
 void collector_reap(struct collector *c, void (*finish)(struct collector *c, pid_t pid, bool killed))
 {
 	for (size_t k = 0; k < c->nprocesses; k++) {
 		struct process *p = &c->processes[k];
+		bool runs;
 
-		bool runs = p->pid == c->program && !p->executed ? c->ended == PROGRAM_RUNS : !has_ended(p);
-
+		take_notice(c, p);
+		runs = p->pid == c->program && !p->executed ? c->ended == PROGRAM_RUNS : !has_ended(p);
 		if (p->gone || runs)
 			continue;
 		p->gone = true;

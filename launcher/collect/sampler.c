@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "injector/process/procpath.h"
 #include "launcher/collect/sampler.h"
 
 #include <fcntl.h>
@@ -157,12 +158,12 @@ static bool maps(pid_t pid, int fd)
 {
 	unsigned long long inode;
 	unsigned int major, minor;
-	char path[32], line[512];
+	char path[INJ_PROC_PATH], line[512];
 	bool found = false;
 	struct stat st;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	inj_proc_path(path, pid, "maps");
 	f = fstat(fd, &st) == 0 ? fopen(path, "re") : NULL;
 	if (!f)
 		return false;
@@ -176,10 +177,10 @@ static bool maps(pid_t pid, int fd)
 /* If it executes another program before its mappings are read, they do not hold the file. */
 int sampler_open(pid_t pid, int fd)
 {
-	char path[32];
+	char path[INJ_PROC_PATH];
 	int mem;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	inj_proc_path(path, pid, "mem");
 	mem = open(path, O_WRONLY | O_CLOEXEC);
 	if (mem >= 0 && !maps(pid, fd)) {
 		close(mem);

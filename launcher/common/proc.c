@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "injector/process/procpath.h"
+
 #define MOST_ARGUMENTS ((size_t)4 << 20)
 
 static int open_file(pid_t pid, const char *name)
@@ -87,11 +89,13 @@ bool proc_wanted_time(pid_t pid, pid_t tid, uint64_t *ns)
 /* malloc'ed, NUL-terminated.  NULL: no memory. */
 static char *read_arguments(pid_t pid, size_t *len)
 {
-	int fd = open_file(pid, "cmdline");
-	char *text = NULL;
+	char path[INJ_PROC_PATH], *text = NULL;
 	ssize_t n = 0;
+	int fd;
 
 	*len = 0;
+	inj_proc_path(path, pid, "cmdline");
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	for (size_t room = 0; *len == room && room < MOST_ARGUMENTS;) {
 		char *more = realloc(text, (room = 2 * room + 4096) + 1);
 

@@ -179,7 +179,7 @@ for bad in --signal=KILL --signal=nonsuch --signal= --trigger= --trigger=work --
 done
 
 # several programs: each is asked, and all end at once
-rm -rf in t
+rm -rf in t steps.out
 mkfifo in
 command sonde -o t -F work -- sh -c "$programs/steps; exit 3" <in >steps.out 2>steps.err &
 sonde=$!

@@ -76,6 +76,7 @@ INTEGRATION_TESTS += \
 	tests/integration/installed.sh \
 	tests/integration/ipara.sh \
 	tests/integration/launcher.sh \
+	tests/integration/leader.sh \
 	tests/integration/limits.sh \
 	tests/integration/live.sh \
 	tests/integration/list-found.sh \

@@ -3,18 +3,21 @@
  * One thread for each of the system calls that programs wait in. They wait until a line comes from standard input; then
  * what each call returned is printed: an EINTR would be one that nobody but a tracer is the reason for.
  *
- * usage: blocked [vfork]	until another line comes, before, the main thread cannot be stopped
+ * usage: blocked [vfork | leader]	vfork: until another line comes, before, the main thread cannot be stopped
+ *					leader: it ends when a line comes, slowly, and the process lasts until it is killed
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
@@ -237,6 +240,23 @@ static void wait_for_child(void)
 		_exit(read(STDIN_FILENO, &c, 1) != 1);
 }
 
+/* Its descriptors are its own, and many. */
+static void end_slowly(void)
+{
+	struct rlimit most;
+	char c;
+
+	getrlimit(RLIMIT_NOFILE, &most);
+	most.rlim_cur = most.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &most);
+	(void)!unshare(CLONE_FILES);
+	while (dup(STDIN_FILENO) >= 0)
+		;
+	(void)!write(STDOUT_FILENO, "ready\n", 6);
+	(void)!read(STDIN_FILENO, &c, 1);
+	syscall(SYS_exit, 0);
+}
+
 int main(int argc, char **argv)
 {
 	sigset_t set;
@@ -255,6 +275,8 @@ int main(int argc, char **argv)
 			(void)!socketpair(AF_UNIX, SOCK_STREAM, 0, w->fds);
 		pthread_create(&w->thread, NULL, run, w);
 	}
+	if (argc > 1 && strcmp(argv[1], "leader") == 0)
+		end_slowly();
 	(void)!write(STDOUT_FILENO, "ready\n", 6);
 	if (argc > 1 && strcmp(argv[1], "vfork") == 0)
 		wait_for_child();

@@ -166,6 +166,38 @@ static void one_does_not_stop(void **state)
 	finish(&p.c);
 }
 
+static void do_nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* While the first thread ends, and when it has, the others are stopped and go on. */
+static void leader_ends(void **state)
+{
+	const struct inj_patience patience = { .ns = SOON_NS, .idle = do_nothing };
+	struct child c = start("leader");
+	int after = 0;
+
+	(void)state;
+	fputs("\n", c.in);
+	fflush(c.in);
+	while (after < 10) {
+		struct inj_threads t;
+		enum inj_status status;
+
+		after += inj_thread_state(c.pid, c.pid) == 'Z';
+		status = inj_threads_stop_soon(&t, c.pid, &patience);
+		if (status == INJ_OK)
+			inj_threads_go(&t);
+		else
+			assert_true(status == INJ_SYSTEM && errno == ETIMEDOUT && after == 0);
+	}
+	kill(c.pid, SIGKILL);
+	assert_int_equal(waitpid(c.pid, NULL, 0), c.pid);
+	fclose(c.in);
+	fclose(c.out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +205,7 @@ int main(void)
 		cmocka_unit_test(one_is_borrowed),
 		cmocka_unit_test(it_is_gone),
 		cmocka_unit_test(one_does_not_stop),
+		cmocka_unit_test(leader_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
