@@ -75,7 +75,7 @@ tests_unit_launcher_proto_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_launcher_proto_LDADD = $(LAUNCHER_TEST_LIBS)
 
 UNIT_TESTS += tests/unit/launcher/sampler
-tests_unit_launcher_sampler_SOURCES = tests/unit/launcher/sampler.c launcher/collect/sampler.c
+tests_unit_launcher_sampler_SOURCES = tests/unit/launcher/sampler.c launcher/collect/sampler.c injector/process/procpath.c
 tests_unit_launcher_sampler_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_launcher_sampler_LDADD = $(TRACEFMT_LIBS) $(CMOCKA_LIBS)
 
