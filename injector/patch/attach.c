@@ -434,6 +434,8 @@ static enum inj_status move_thread(struct stopped *p, size_t i)
 		inj_thread_move(th, place);
 	if (status == INJ_OK && inj_thread_pc(th) == pc && call_in_stub(p->s, p->e, pc))
 		inj_thread_move(th, call_in_stub(p->s, p->e, pc));
+	if (status == INJ_OK && inj_thread_pc(th) != pc)
+		status = inj_thread_to_call(p->t, i, p->s->runtime, p->s->runtime + p->s->runtime_image.size);
 	return status;
 }
 

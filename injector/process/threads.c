@@ -33,12 +33,14 @@ enum { RESTART_SYS = 512, RESTART_NO_INTR = 513, RESTART_NO_HANDLER = 514, RESTA
 
 /* ---- waiting ---- */
 
-char inj_thread_state(pid_t pid, pid_t tid)
+/* Its state and flags (PF_... of the kernel, include/linux/sched.h). */
+static char read_stat(pid_t pid, pid_t tid, unsigned int *flags)
 {
-	char path[64], buf[256], *p;
+	char path[64], buf[256], state = 'X', *p;
 	size_t n;
 	FILE *f;
 
+	*flags = 0;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
 	f = fopen(path, "re");
 	if (!f)
@@ -47,7 +49,25 @@ char inj_thread_state(pid_t pid, pid_t tid)
 	fclose(f);
 	buf[n] = '\0';
 	p = strrchr(buf, ')');
-	return p && p[1] == ' ' && p[2] ? p[2] : 'X';
+	if (p)
+		(void)!sscanf(p, ") %c %*d %*d %*d %*d %*d %u", &state, flags);
+	return state;
+}
+
+char inj_thread_state(pid_t pid, pid_t tid)
+{
+	unsigned int flags;
+
+	return read_stat(pid, tid, &flags);
+}
+
+/* PTRACE_SEIZE is not permitted. */
+static bool is_kernels(pid_t pid, pid_t tid)
+{
+	enum { PF_IO_WORKER = 0x10, PF_USER_WORKER = 0x4000 };
+	unsigned int flags;
+
+	return read_stat(pid, tid, &flags) != 'X' && flags & (PF_IO_WORKER | PF_USER_WORKER);
 }
 
 /* A thread that has ended, of which others have not been told: nothing can be done with it. */
@@ -125,7 +145,8 @@ static bool does_nothing_on_eintr(uint64_t nr)
 	static const long numbers[] = {
 		SYS_epoll_wait, SYS_epoll_pwait, 441 /* epoll_pwait2 */, SYS_semop, SYS_semtimedop, SYS_rt_sigtimedwait,
 		SYS_io_getevents, SYS_read, SYS_readv, SYS_write, SYS_writev, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg,
-		SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_accept, SYS_accept4, SYS_msgrcv, SYS_msgsnd, SYS_futex,
+		SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_accept, SYS_accept4, SYS_connect, SYS_msgrcv, SYS_msgsnd, SYS_futex,
+		426 /* io_uring_enter */,
 	};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -152,6 +173,8 @@ bool inj_thread_repeats(const struct inj_thread *th)
 }
 
 #define SYSCALL_LEN 2
+
+static const uint8_t syscall_bytes[SYSCALL_LEN] = { 0x0f, 0x05 };
 
 uint64_t inj_thread_pc(const struct inj_thread *th)
 {
@@ -191,12 +214,24 @@ static enum inj_status seize(struct inj_threads *t, pid_t tid)
 
 		if (saved == ESRCH || has_ended(t->pid, tid))
 			return INJ_OK;
+		if (is_kernels(t->pid, tid)) {
+			t->v[t->n++] = (struct inj_thread){ .tid = tid, .gone = true, .kernels = true };
+			return INJ_OK;
+		}
 		errno = t->seize_errno = saved;
 		return INJ_SYSTEM;
 	}
 	t->v[t->n++] = (struct inj_thread){ .tid = tid, .runs = true };
 	ptrace(PTRACE_INTERRUPT, tid, 0, 0);
 	return INJ_OK;
+}
+
+static bool has_any(const struct inj_threads *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (!t->v[i].kernels)
+			return true;
+	return false;
 }
 
 static enum inj_status seize_some(struct inj_threads *t, bool one, bool last_choice)
@@ -210,7 +245,7 @@ static enum inj_status seize_some(struct inj_threads *t, bool one, bool last_cho
 	dir = opendir(path);
 	if (!dir)
 		return errno == ENOENT || errno == ESRCH ? INJ_GONE : INJ_SYSTEM;
-	while (status == INJ_OK && (e = readdir(dir)) && !(one && t->n)) {
+	while (status == INJ_OK && (e = readdir(dir)) && !(one && has_any(t))) {
 		pid_t tid = atoi(e->d_name);
 
 		/* any other than one that waits in the kernel, perhaps for a child of vfork() */
@@ -230,7 +265,19 @@ static enum inj_status seize_new(struct inj_threads *t, pid_t which)
 		return t->n ? INJ_OK : seize(t, which);
 	status = seize_some(t, one, false);
 
-	return status == INJ_OK && one && !t->n ? seize_some(t, one, true) : status;
+	return status == INJ_OK && one && !has_any(t) ? seize_some(t, one, true) : status;
+}
+
+/* Some kernels permit PTRACE_SEIZE.  A worker has neither an instruction nor a stack of the program's (copy_thread() in arch/x86/kernel/process.c). */
+static bool is_worker(const struct user_regs_struct *regs)
+{
+	return !regs->rip && !regs->rsp;
+}
+
+static void leave_to_kernel(struct inj_thread *th)
+{
+	ptrace(PTRACE_DETACH, th->tid, 0, 0);
+	th->gone = th->kernels = true;
 }
 
 static enum inj_status await_thread(const struct inj_threads *t, struct inj_thread *th, bool patient)
@@ -240,7 +287,9 @@ static enum inj_status await_thread(const struct inj_threads *t, struct inj_thre
 	if (status == INJ_OK && ptrace(PTRACE_GETREGS, th->tid, 0, &th->regs) < 0)
 		status = INJ_GONE;
 	th->gone = status == INJ_GONE;
-	if (status == INJ_OK)
+	if (status == INJ_OK && is_worker(&th->regs))
+		leave_to_kernel(th);
+	else if (status == INJ_OK)
 		repeat_interrupted(th);
 	return status == INJ_GONE ? INJ_OK : status;
 }
@@ -251,7 +300,7 @@ static bool are_all_known(const struct inj_threads *t)
 	long long n = inj_process_status(t->pid, "Threads", 10);
 
 	for (size_t i = 0; i < t->n; i++)
-		n -= !t->v[i].gone;
+		n -= !t->v[i].gone || (t->v[i].kernels && !has_ended(t->pid, t->v[i].tid));
 	return n <= 0 || (n == 1 && has_ended(t->pid, t->pid));
 }
 
@@ -268,7 +317,8 @@ static enum inj_status stop_all(struct inj_threads *t, pid_t which)
 		if (status == INJ_OK && stopped == t->n && (one || are_all_known(t) || ++looks == LOOKS))
 			return INJ_OK;
 		for (; stopped < t->n && status == INJ_OK; stopped++)
-			status = await_thread(t, &t->v[stopped], false);
+			if (!t->v[stopped].kernels)
+				status = await_thread(t, &t->v[stopped], false);
 	} while (status == INJ_OK && !one);
 	return status;
 }
@@ -297,16 +347,15 @@ static bool choose_caller(struct inj_threads *t)
 /* The vDSO is the same image in every process of a kernel (of one bitness). */
 static enum inj_status find_syscall(struct inj_threads *t)
 {
-	static const uint8_t insn[SYSCALL_LEN] = { 0x0f, 0x05 };
 	const uint8_t *ours = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
 	uint64_t vdso = inj_auxv(t->pid, AT_SYSINFO_EHDR);
 	uint8_t bytes[SYSCALL_LEN];
 
 	for (uint64_t i = 0; vdso && ours && i < 4095; i++) {
-		if (memcmp(ours + i, insn, sizeof(insn)) != 0)
+		if (memcmp(ours + i, syscall_bytes, SYSCALL_LEN) != 0)
 			continue;
 		if (inj_read(&t->target, vdso + i, bytes, sizeof(bytes)) != INJ_OK ||
-		    memcmp(bytes, insn, sizeof(insn)) != 0)
+		    memcmp(bytes, syscall_bytes, SYSCALL_LEN) != 0)
 			continue;
 		t->syscall_insn = vdso + i;
 		return INJ_OK;
@@ -459,6 +508,53 @@ enum inj_status inj_thread_run(struct inj_threads *t, size_t i, uint64_t functio
 	if (status == INJ_OK)
 		th->regs.gs_base = regs.gs_base;
 	return status;
+}
+
+/* From its entry to its exit: it does nothing.  The registers are those of the entry. */
+static enum inj_status skip_call(struct inj_threads *t, struct inj_thread *th, struct user_regs_struct regs)
+{
+	enum inj_status status;
+
+	regs.orig_rax = (uint64_t)-1;
+	status = set_regs(th, &regs);
+	return status == INJ_OK ? to_syscall_stop(t, th) : status;
+}
+
+enum inj_status inj_thread_to_call(struct inj_threads *t, size_t i, uint64_t runtime, uint64_t runtime_end)
+{
+	struct inj_thread *th = &t->v[i];
+	struct user_regs_struct regs = th->regs;
+	uint8_t bytes[SYSCALL_LEN];
+	enum inj_status status;
+
+	if (!inj_thread_repeats(th))
+		return INJ_OK;
+	status = inj_read(&t->target, inj_thread_pc(th), bytes, sizeof(bytes));
+	if (status != INJ_OK || memcmp(bytes, syscall_bytes, sizeof(bytes)) == 0)
+		return status;
+	status = borrow(th);
+	regs.rip = inj_thread_pc(th);
+	regs.rax = th->regs.orig_rax;
+	regs.orig_rax = (uint64_t)-1;
+	if (status == INJ_OK)
+		status = set_regs(th, &regs);
+	while (status == INJ_OK) {
+		status = to_syscall_stop(t, th);
+		if (status == INJ_OK && ptrace(PTRACE_GETREGS, th->tid, 0, &regs) < 0)
+			status = INJ_GONE;
+		if (status != INJ_OK || regs.rip - runtime >= runtime_end - runtime)
+			break;
+		status = to_syscall_stop(t, th);
+	}
+	if (status == INJ_OK)
+		status = skip_call(t, th, regs);
+	if (status != INJ_OK)
+		return status;
+	regs.rax = th->regs.rax;
+	regs.orig_rax = th->regs.orig_rax;
+	th->regs = regs;
+	th->changed = true;
+	return INJ_OK;
 }
 
 /* ---- letting go ---- */

@@ -25,7 +25,8 @@
 
 struct inj_thread {
 	pid_t tid;
-	bool gone;	  /* it has ended meanwhile */
+	bool gone;	  /* it has ended meanwhile, or */
+	bool kernels;	  /* ... is a worker of the kernel's, as io_uring has: it never runs the program's code, and cannot be stopped */
 	bool runs;	  /* it has not stopped yet */
 	bool halted;	  /* the process has been stopped by SIGSTOP or the like */
 	bool changed;	  /* regs differ from what the thread has */
@@ -88,6 +89,13 @@ void inj_thread_move(struct inj_thread *th, uint64_t pc);
  */
 enum inj_status inj_thread_run(struct inj_threads *t, size_t i, uint64_t function, uint64_t arg, uint64_t end,
 			       uint64_t below) INJ_CHECK;
+
+/*
+ * Of a thread that was in a system call and has been moved to code that ends in the same call, such as a copy of it with something
+ * before it: that is executed, up to the `syscall` instruction itself.  Only there may it go on: a signal's handler that runs first
+ * returns to what follows that instruction.  On the way code in [@runtime, @runtime_end) may make system calls.  Errors: as above.
+ */
+enum inj_status inj_thread_to_call(struct inj_threads *t, size_t i, uint64_t runtime, uint64_t runtime_end) INJ_CHECK;
 
 /*
  * A process none of whose threads is stopped: each system call borrows one of them for as long as it takes.

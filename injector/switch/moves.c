@@ -143,6 +143,8 @@ static enum inj_status come(const struct inj_windows *w, struct inj_threads *t, 
 	inj_thread_move(th, copy);
 	status = inj_run_in_thread(w->s, t, i, w->s->rt_come, &ready);
 	if (status == INJ_OK && ready)
+		status = inj_thread_to_call(t, i, w->s->runtime, w->s->runtime + w->s->runtime_image.size);
+	if (status == INJ_OK && ready)
 		return INJ_OK;
 	if (status == INJ_GONE)
 		return status;

@@ -26,11 +26,59 @@ for program in blocked blocked-static; do
 	for name in read recv poll ppoll select epoll_wait; do
 		check_contains target.out "^$name: 1\$"
 	done
-	for name in nanosleep futex semaphore semop loop; do
+	for name in nanosleep futex semaphore semop io_uring loop; do
 		check_contains target.out "^$name: 0\$"
 	done
 	check_contains target.out '^sigtimedwait: 10$'
 done
+
+# Where a signal waits for a stopped thread to go on, its handler comes first, and then the call that it was stopped in has been interrupted.
+cat >woken.c <<'END'
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t ticks;
+
+static void tick(int sig)
+{
+	ticks += sig == SIGALRM;
+}
+
+int main(void)
+{
+	struct itimerval every = { { 0, 1000 }, { 0, 1000 } };
+	struct sigaction a = { .sa_handler = tick };
+	struct pollfd line = { .fd = 0, .events = POLLIN };
+	struct timespec long_time = { .tv_sec = 60 };
+	int slept = 0;
+
+	sigaction(SIGALRM, &a, NULL);
+	setitimer(ITIMER_REAL, &every, NULL);
+	puts("ready");
+	fflush(stdout);
+	do
+		slept += nanosleep(&long_time, NULL) == 0 || errno != EINTR;
+	while (poll(&line, 1, 60000) < 0 && errno == EINTR);
+	printf("slept %d times, %d\n", slept, ticks > 10);
+	return 0;
+}
+END
+"$CC" -O2 -o woken woken.c || fail "$CC"
+start ./woken
+for options in --mem -F --mem -F; do
+	[ $options = -F ] && options='-F *'
+	set -f
+	attach_briefly $options --libs
+	set +f
+	check_left
+done
+finish
+check_contains target.out '^slept 0 times, 1$'
 
 # 8 threads and a timer: in functions, in handlers, in the middle of what is patched.
 for program in busy busy-static; do

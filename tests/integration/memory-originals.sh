@@ -172,6 +172,46 @@ static void signals(void)
 	printf("%d jumps, %d\n", jumps, ticks > 20);
 }
 
+/* A handler comes first, and then the call that the thread was stopped in has been interrupted. */
+static volatile int worked;
+
+static void count_tick(int sig)
+{
+	ticks += sig == SIGALRM;
+}
+
+static void *works(void *arg)
+{
+	for (int i = 0; i < 60; i++)
+		arg = (void *)work((unsigned long)arg, 100000);
+	worked = 1;
+	return arg;
+}
+
+static void woken(void)
+{
+	struct itimerval every = { { 0, 1000 }, { 0, 1000 } };
+	struct sigaction a = { .sa_handler = count_tick };
+	struct timespec long_time = { .tv_sec = 60 };
+	sigset_t set;
+	void *value;
+	pthread_t t;
+	int slept = 0;
+
+	sigaction(SIGALRM, &a, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	pthread_create(&t, NULL, works, (void *)1);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	setitimer(ITIMER_REAL, &every, NULL);
+	while (!worked)
+		slept += nanosleep(&long_time, NULL) == 0;
+	setitimer(ITIMER_REAL, &(struct itimerval){ 0 }, NULL);
+	pthread_join(t, &value);
+	printf("%lu, slept %d times\n", (unsigned long)value, slept);
+}
+
 /* ---- threads that come and go, and contexts ---- */
 
 static void *thread(void *arg)
@@ -288,7 +328,7 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} all[] = { { "waits", waits }, { "signals", signals }, { "threads", threads }, { "leader", leader }, { "spawns", spawns }, { "forks", forks } };
+	} all[] = { { "waits", waits }, { "signals", signals }, { "threads", threads }, { "leader", leader }, { "woken", woken }, { "spawns", spawns }, { "forks", forks } };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (argc > 1 && strcmp(argv[1], all[i].name) == 0)
@@ -329,7 +369,7 @@ for how in waits signals threads leader spawns; do
 done
 
 # with functions of the C library, in which they wait
-for how in waits signals; do
+for how in waits signals woken; do
 	same_run -q --mem --libs --overhead=50% -o t -- ./busy $how
 	sonde info t >info.txt
 	check_contains info.txt '^state  *intact$'
