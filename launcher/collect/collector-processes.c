@@ -151,11 +151,11 @@ static bool was_killed(struct collector *c, const struct process *p)
 
 /*
  * Where the first thread of a process ends while all are to be stopped, it is we who are told when the others have ended, too, and
- * only when we have taken notice is the parent.
+ * only when we have taken notice is the parent.  Not before: a thread that has stopped is waited for elsewhere.
  */
 static void take_notice(const struct collector *c, const struct process *p)
 {
-	if (c->windows && !p->gone)
+	if (c->windows && !p->gone && has_ended(p))
 		(void)!waitpid(p->pid, NULL, __WALL | WNOHANG);
 }
 
