@@ -106,6 +106,8 @@ libinjector_a_SOURCES = \
 	injector/process/sigframes.h \
 	injector/process/target.c \
 	injector/process/target.h \
+	injector/process/threadrun.c \
+	injector/process/threads-private.h \
 	injector/process/threads.c \
 	injector/process/threads.h \
 	injector/process/tracee-private.h \

@@ -10,7 +10,6 @@
 #include <sys/auxv.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,7 +17,7 @@
 #include "base/clock.h"
 #include "injector/process/attachable.h"
 #include "injector/process/maps.h"
-#include "injector/process/threads.h"
+#include "injector/process/threads-private.h"
 #include "injector/process/tracee-private.h"
 
 #define PATIENCE_NS INT64_C(5000000000) /* for a thread to stop, or to execute a system call */
@@ -26,7 +25,6 @@
 #define NAP_NS 20000
 #define LOOKS 20 /* at a list that has fewer threads than there are */
 #define OPTIONS PTRACE_O_TRACESYSGOOD
-#define SYSCALL_STOP (SIGTRAP | 0x80)
 
 /* Of the kernel, never seen by programs (include/linux/errno.h). */
 enum { RESTART_SYS = 512, RESTART_NO_INTR = 513, RESTART_NO_HANDLER = 514, RESTART_BLOCK = 516 };
@@ -86,12 +84,7 @@ static bool is_starved(pid_t tid, int64_t waited)
 	return waited < STARVED_NS && (state == 'R' || state == 't');
 }
 
-/*
- * Until the thread's next stop; one that could run, but gets no processor, is given more time, and with @patient any.  That the first
- * thread of a process has ended is not reported before all others have.
- * Errors: GONE, SYSTEM with ETIMEDOUT.
- */
-static enum inj_status await_stop(const struct inj_threads *t, pid_t tid, bool patient, int *status)
+enum inj_status inj_thread_await_stop(const struct inj_threads *t, pid_t tid, bool patient, int *status)
 {
 	int64_t began = clock_now_ns(), more = t->patience ? t->patience->ns : PATIENCE_NS, until = began + more;
 	bool ended = false;
@@ -121,7 +114,7 @@ static enum inj_status await_stop(const struct inj_threads *t, pid_t tid, bool p
 static enum inj_status await_interrupt(const struct inj_threads *t, struct inj_thread *th, bool patient)
 {
 	int status;
-	enum inj_status ret = await_stop(t, th->tid, patient, &status);
+	enum inj_status ret = inj_thread_await_stop(t, th->tid, patient, &status);
 
 	while (ret == INJ_OK && status >> 16 != PTRACE_EVENT_STOP) {
 		int sig = WSTOPSIG(status);
@@ -130,7 +123,7 @@ static enum inj_status await_interrupt(const struct inj_threads *t, struct inj_t
 			sig = 0;
 		if (ptrace(PTRACE_CONT, th->tid, 0, (void *)(intptr_t)sig) < 0)
 			return INJ_GONE;
-		ret = await_stop(t, th->tid, patient, &status);
+		ret = inj_thread_await_stop(t, th->tid, patient, &status);
 	}
 	th->runs = ret == INJ_SYSTEM;
 	th->halted = ret == INJ_OK && WSTOPSIG(status) != SIGTRAP;
@@ -172,18 +165,16 @@ bool inj_thread_repeats(const struct inj_thread *th)
 						   error == RESTART_NO_HANDLER || error == RESTART_BLOCK);
 }
 
-#define SYSCALL_LEN 2
-
-static const uint8_t syscall_bytes[SYSCALL_LEN] = { 0x0f, 0x05 };
+const uint8_t inj_syscall_insn[INJ_SYSCALL_LEN] = { 0x0f, 0x05 };
 
 uint64_t inj_thread_pc(const struct inj_thread *th)
 {
-	return inj_thread_repeats(th) ? th->regs.rip - SYSCALL_LEN : th->regs.rip;
+	return inj_thread_repeats(th) ? th->regs.rip - INJ_SYSCALL_LEN : th->regs.rip;
 }
 
 void inj_thread_move(struct inj_thread *th, uint64_t pc)
 {
-	th->regs.rip = inj_thread_repeats(th) ? pc + SYSCALL_LEN : pc;
+	th->regs.rip = inj_thread_repeats(th) ? pc + INJ_SYSCALL_LEN : pc;
 	th->changed = true;
 }
 
@@ -324,7 +315,7 @@ static enum inj_status stop_all(struct inj_threads *t, pid_t which)
 }
 
 /* One that waits in the kernel for time to pass is the last choice: what it waits for is noted elsewhere, in the kernel. */
-static bool choose_caller(struct inj_threads *t)
+bool inj_threads_choose_caller(struct inj_threads *t)
 {
 	bool any = false;
 
@@ -349,21 +340,19 @@ static enum inj_status find_syscall(struct inj_threads *t)
 {
 	const uint8_t *ours = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
 	uint64_t vdso = inj_auxv(t->pid, AT_SYSINFO_EHDR);
-	uint8_t bytes[SYSCALL_LEN];
+	uint8_t bytes[INJ_SYSCALL_LEN];
 
 	for (uint64_t i = 0; vdso && ours && i < 4095; i++) {
-		if (memcmp(ours + i, syscall_bytes, SYSCALL_LEN) != 0)
+		if (memcmp(ours + i, inj_syscall_insn, INJ_SYSCALL_LEN) != 0)
 			continue;
 		if (inj_read(&t->target, vdso + i, bytes, sizeof(bytes)) != INJ_OK ||
-		    memcmp(bytes, syscall_bytes, SYSCALL_LEN) != 0)
+		    memcmp(bytes, inj_syscall_insn, INJ_SYSCALL_LEN) != 0)
 			continue;
 		t->syscall_insn = vdso + i;
 		return INJ_OK;
 	}
 	return INJ_NOT_SUPPORTED;
 }
-
-static enum inj_status call(struct inj_target *target, long nr, const uint64_t args[6], int64_t *result);
 
 static enum inj_status stop(struct inj_threads *t, pid_t pid, pid_t which, const struct inj_patience *p)
 {
@@ -374,12 +363,12 @@ static enum inj_status stop(struct inj_threads *t, pid_t pid, pid_t which, const
 	status = inj_target_open(&t->target, pid);
 	if (status != INJ_OK)
 		return status;
-	t->target.syscall = call;
+	t->target.syscall = inj_threads_call;
 	t->target.arg = t;
 	status = find_syscall(t);
 	if (status == INJ_OK)
 		status = stop_all(t, which);
-	if (status == INJ_OK && !choose_caller(t))
+	if (status == INJ_OK && !inj_threads_choose_caller(t))
 		status = INJ_GONE;
 	if (status == INJ_OK)
 		return INJ_OK;
@@ -399,164 +388,6 @@ enum inj_status inj_threads_stop_soon(struct inj_threads *t, pid_t pid, const st
 	return stop(t, pid, INJ_ALL_THREADS, p);
 }
 
-/* ---- executing something ---- */
-
-/* To the next entry or exit of a system call.  Signals cannot come, but for SIGSTOP, which is repeated at the end. */
-static enum inj_status to_syscall_stop(struct inj_threads *t, struct inj_thread *th)
-{
-	for (;;) {
-		enum inj_status ret;
-		int status;
-
-		if (ptrace(PTRACE_SYSCALL, th->tid, 0, 0) < 0) {
-			th->gone = true;
-			return INJ_GONE;
-		}
-		ret = await_stop(t, th->tid, t->patient, &status);
-		th->gone = ret == INJ_GONE;
-		if (ret != INJ_OK || WSTOPSIG(status) == SYSCALL_STOP)
-			return ret;
-		if (status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP)
-			syscall(SYS_tgkill, t->pid, th->tid, SIGSTOP);
-		else if (status >> 16 == 0) {
-			errno = EFAULT;
-			return INJ_REMOTE; /* a fault of its own: it has not been delivered */
-		}
-	}
-}
-
-static enum inj_status borrow(struct inj_thread *th)
-{
-	uint64_t all = ~UINT64_C(0);
-
-	if (th->borrowed)
-		return INJ_OK;
-	if (ptrace(PTRACE_GETSIGMASK, th->tid, (void *)sizeof(th->mask), &th->mask) < 0 ||
-	    ptrace(PTRACE_SETSIGMASK, th->tid, (void *)sizeof(all), &all) < 0) {
-		th->gone = errno == ESRCH;
-		return th->gone ? INJ_GONE : INJ_SYSTEM;
-	}
-	th->borrowed = true;
-	return INJ_OK;
-}
-
-static enum inj_status set_regs(struct inj_thread *th, const struct user_regs_struct *regs)
-{
-	if (ptrace(PTRACE_SETREGS, th->tid, 0, regs) == 0)
-		return INJ_OK;
-	th->gone = errno == ESRCH;
-	return th->gone ? INJ_GONE : INJ_SYSTEM;
-}
-
-static enum inj_status call(struct inj_target *target, long nr, const uint64_t args[6], int64_t *result)
-{
-	struct inj_threads *t = target->arg;
-	struct user_regs_struct regs;
-	struct inj_thread *th;
-	enum inj_status status;
-
-	if (t->v[t->caller].gone && !choose_caller(t))
-		return INJ_GONE;
-	th = &t->v[t->caller];
-	regs = th->regs;
-	status = borrow(th);
-	inj_regs_syscall(&regs, t->syscall_insn, nr, args);
-	if (status == INJ_OK)
-		status = set_regs(th, &regs);
-	if (status == INJ_OK)
-		status = to_syscall_stop(t, th);
-	if (status == INJ_OK)
-		status = to_syscall_stop(t, th);
-	if (status == INJ_OK && ptrace(PTRACE_GETREGS, th->tid, 0, &regs) < 0)
-		status = INJ_GONE;
-	*result = (int64_t)regs.rax;
-	return status;
-}
-
-/* Of the vector unit and of what else XSAVE saves. */
-#define STATE_BYTES 16384
-
-enum inj_status inj_thread_run(struct inj_threads *t, size_t i, uint64_t function, uint64_t arg, uint64_t end,
-			       uint64_t below)
-{
-	struct inj_thread *th = &t->v[i];
-	struct user_regs_struct regs = th->regs;
-	enum inj_status status = borrow(th);
-	_Alignas(64) uint8_t state[STATE_BYTES];
-	struct iovec saved = { state, sizeof(state) };
-
-	regs.rsp = ((regs.rsp - 128 - below) & ~UINT64_C(15)) - 8;
-	regs.rip = function;
-	regs.rdi = arg;
-	regs.orig_rax = (uint64_t)-1;
-	regs.eflags &= ~UINT64_C(0x400); /* DF */
-	if (status == INJ_OK && ptrace(PTRACE_GETREGSET, th->tid, (void *)NT_X86_XSTATE, &saved) < 0)
-		status = errno == ESRCH ? INJ_GONE : INJ_SYSTEM;
-	if (status == INJ_OK)
-		status = set_regs(th, &regs);
-	while (status == INJ_OK) {
-		status = to_syscall_stop(t, th);
-		if (status == INJ_OK && ptrace(PTRACE_GETREGS, th->tid, 0, &regs) < 0)
-			status = INJ_GONE;
-		if (status == INJ_OK && regs.rip == end + SYSCALL_LEN)
-			break;
-	}
-	if (status == INJ_OK)
-		status = to_syscall_stop(t, th);
-	if (status == INJ_OK && ptrace(PTRACE_SETREGSET, th->tid, (void *)NT_X86_XSTATE, &saved) < 0)
-		status = INJ_GONE;
-	if (status == INJ_OK)
-		th->regs.gs_base = regs.gs_base;
-	return status;
-}
-
-/* From its entry to its exit: it does nothing.  The registers are those of the entry. */
-static enum inj_status skip_call(struct inj_threads *t, struct inj_thread *th, struct user_regs_struct regs)
-{
-	enum inj_status status;
-
-	regs.orig_rax = (uint64_t)-1;
-	status = set_regs(th, &regs);
-	return status == INJ_OK ? to_syscall_stop(t, th) : status;
-}
-
-enum inj_status inj_thread_to_call(struct inj_threads *t, size_t i, uint64_t runtime, uint64_t runtime_end)
-{
-	struct inj_thread *th = &t->v[i];
-	struct user_regs_struct regs = th->regs;
-	uint8_t bytes[SYSCALL_LEN];
-	enum inj_status status;
-
-	if (!inj_thread_repeats(th))
-		return INJ_OK;
-	status = inj_read(&t->target, inj_thread_pc(th), bytes, sizeof(bytes));
-	if (status != INJ_OK || memcmp(bytes, syscall_bytes, sizeof(bytes)) == 0)
-		return status;
-	status = borrow(th);
-	regs.rip = inj_thread_pc(th);
-	regs.rax = th->regs.orig_rax;
-	regs.orig_rax = (uint64_t)-1;
-	if (status == INJ_OK)
-		status = set_regs(th, &regs);
-	while (status == INJ_OK) {
-		status = to_syscall_stop(t, th);
-		if (status == INJ_OK && ptrace(PTRACE_GETREGS, th->tid, 0, &regs) < 0)
-			status = INJ_GONE;
-		if (status != INJ_OK || regs.rip - runtime >= runtime_end - runtime)
-			break;
-		status = to_syscall_stop(t, th);
-	}
-	if (status == INJ_OK)
-		status = skip_call(t, th, regs);
-	if (status != INJ_OK)
-		return status;
-	regs.rax = th->regs.rax;
-	regs.orig_rax = th->regs.orig_rax;
-	th->regs = regs;
-	th->changed = true;
-	return INJ_OK;
-}
-
 /* ---- letting go ---- */
 
 /*
@@ -565,7 +396,7 @@ enum inj_status inj_thread_to_call(struct inj_threads *t, size_t i, uint64_t run
  */
 static void give_back(const struct inj_threads *t, struct inj_thread *th)
 {
-	if (set_regs(th, &th->regs) != INJ_OK)
+	if (inj_thread_set_regs(th, &th->regs) != INJ_OK)
 		return;
 	th->changed = false;
 	ptrace(PTRACE_INTERRUPT, th->tid, 0, 0);
@@ -583,7 +414,7 @@ static void let_go(const struct inj_threads *t, struct inj_thread *th)
 	if (th->borrowed)
 		give_back(t, th);
 	if (th->changed)
-		(void)!set_regs(th, &th->regs);
+		(void)!inj_thread_set_regs(th, &th->regs);
 	ptrace(PTRACE_DETACH, th->tid, 0, 0);
 }
 
@@ -611,7 +442,7 @@ static enum inj_status borrowed_call(struct inj_target *target, long nr, const u
 
 	if (status != INJ_OK)
 		return status;
-	status = call(&t.target, nr, args, result);
+	status = inj_threads_call(&t.target, nr, args, result);
 	saved = errno;
 	inj_threads_go(&t);
 	errno = saved;
