@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files in /proc that tell of a process's memory, program or root. */
+/* Files in /proc about a process's memory, program or root. */
 #ifndef SONDE_INJECTOR_PROCESS_PROCPATH_H
 #define SONDE_INJECTOR_PROCESS_PROCPATH_H
 

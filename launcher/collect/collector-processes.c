@@ -150,7 +150,7 @@ static bool was_killed(struct collector *c, const struct process *p)
 }
 
 /*
- * Where the first thread of a process ends while all are to be stopped, it is we who are told when the others have ended, too, and
+ * Where the first thread of a process ends while all are to be stopped, it is we who learn when the others have ended, too, and
  * only when we have taken notice is the parent.  Not before: a thread that has stopped is waited for elsewhere.
  */
 static void take_notice(const struct collector *c, const struct process *p)

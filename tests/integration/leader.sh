@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # main() ends by pthread_exit(), and other threads go on: of the first thread there is only a zombie, without memory or files, and
-# what /proc tells of the process by its number is empty.
+# what /proc has under the number of the process is empty.
 . "$top_srcdir/tests/integration/lib.sh"
 need_ptrace
 
