@@ -21,7 +21,6 @@
 
 #include "injector/process/tracee-private.h"
 
-#define SYSCALL_STOP (SIGTRAP | 0x80)
 #define MAX_SYSCALLS 2000 /* after that it has not executed anything: a signal handler did not return */
 
 struct wait {

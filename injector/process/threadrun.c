@@ -38,6 +38,14 @@ static enum inj_status to_syscall_stop(struct inj_threads *t, struct inj_thread 
 	}
 }
 
+/* The same, and what the registers are then. */
+static enum inj_status to_syscall_regs(struct inj_threads *t, struct inj_thread *th, struct user_regs_struct *regs)
+{
+	enum inj_status status = to_syscall_stop(t, th);
+
+	return status == INJ_OK && ptrace(PTRACE_GETREGS, th->tid, 0, regs) < 0 ? INJ_GONE : status;
+}
+
 static enum inj_status borrow(struct inj_thread *th)
 {
 	uint64_t all = ~UINT64_C(0);
@@ -79,9 +87,7 @@ enum inj_status inj_threads_call(struct inj_target *target, long nr, const uint6
 	if (status == INJ_OK)
 		status = to_syscall_stop(t, th);
 	if (status == INJ_OK)
-		status = to_syscall_stop(t, th);
-	if (status == INJ_OK && ptrace(PTRACE_GETREGS, th->tid, 0, &regs) < 0)
-		status = INJ_GONE;
+		status = to_syscall_regs(t, th, &regs);
 	*result = (int64_t)regs.rax;
 	return status;
 }
@@ -108,9 +114,7 @@ enum inj_status inj_thread_run(struct inj_threads *t, size_t i, uint64_t functio
 	if (status == INJ_OK)
 		status = inj_thread_set_regs(th, &regs);
 	while (status == INJ_OK) {
-		status = to_syscall_stop(t, th);
-		if (status == INJ_OK && ptrace(PTRACE_GETREGS, th->tid, 0, &regs) < 0)
-			status = INJ_GONE;
+		status = to_syscall_regs(t, th, &regs);
 		if (status == INJ_OK && regs.rip == end + INJ_SYSCALL_LEN)
 			break;
 	}
@@ -152,9 +156,7 @@ enum inj_status inj_thread_to_call(struct inj_threads *t, size_t i, uint64_t run
 	if (status == INJ_OK)
 		status = inj_thread_set_regs(th, &regs);
 	while (status == INJ_OK) {
-		status = to_syscall_stop(t, th);
-		if (status == INJ_OK && ptrace(PTRACE_GETREGS, th->tid, 0, &regs) < 0)
-			status = INJ_GONE;
+		status = to_syscall_regs(t, th, &regs);
 		if (status != INJ_OK || regs.rip - runtime >= runtime_end - runtime)
 			break;
 		status = to_syscall_stop(t, th);

@@ -5,7 +5,6 @@
 
 #include "injector/process/threads.h"
 
-#define SYSCALL_STOP (SIGTRAP | 0x80) /* of PTRACE_O_TRACESYSGOOD */
 #define INJ_SYSCALL_LEN 2
 extern const uint8_t inj_syscall_insn[INJ_SYSCALL_LEN];
 

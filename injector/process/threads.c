@@ -68,7 +68,7 @@ static bool is_kernels(pid_t pid, pid_t tid)
 	return read_stat(pid, tid, &flags) != 'X' && flags & (PF_IO_WORKER | PF_USER_WORKER);
 }
 
-/* A thread that has ended, of which others have not been told: nothing can be done with it. */
+/* A thread that has ended, of whose end has not been reported yet: nothing can be done with it. */
 static bool has_ended(pid_t pid, pid_t tid)
 {
 	char state = inj_thread_state(pid, tid);

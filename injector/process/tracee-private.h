@@ -4,6 +4,8 @@
 
 #include "injector/process/tracee.h"
 
+#define SYSCALL_STOP (SIGTRAP | 0x80) /* of PTRACE_O_TRACESYSGOOD */
+
 /* t->pid stands at its first instruction: its memory, and how it executes system calls. */
 enum inj_status inj_tracee_set_up(struct inj_tracee *t) INJ_CHECK;
 

@@ -142,15 +142,13 @@ static enum inj_status come(const struct inj_windows *w, struct inj_threads *t, 
 
 	inj_thread_move(th, copy);
 	status = inj_run_in_thread(w->s, t, i, w->s->rt_come, &ready);
-	if (status == INJ_OK && ready)
-		status = inj_thread_to_call(t, i, w->s->runtime, w->s->runtime + w->s->runtime_image.size);
-	if (status == INJ_OK && ready)
-		return INJ_OK;
-	if (status == INJ_GONE)
+	if (status == INJ_OK)
+		status = ready ? inj_thread_to_call(t, i, w->s->runtime, w->s->runtime + w->s->runtime_image.size) : again();
+	if (status == INJ_OK || status == INJ_GONE)
 		return status;
 	th->regs = was.regs;
 	th->changed = true;
-	return status == INJ_OK ? again() : status;
+	return status;
 }
 
 enum inj_status inj_windows_come(const struct inj_windows *w, struct inj_threads *t, struct inj_switched *took)

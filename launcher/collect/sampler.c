@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "injector/process/procpath.h"
 #include "launcher/collect/sampler.h"
 
 #include <fcntl.h>
@@ -12,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "injector/process/procpath.h"
 #include "tracefmt/write/writer.h"
 
 #define NAP_NS 5000000
